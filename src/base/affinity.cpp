@@ -26,7 +26,7 @@ int usable_cores() { return static_cast<int>(usable_core_list().size()); }
 int threads_to_use(int asked, const std::vector<int>& cores, const std::function<void(const std::string&)>& warn) {
   const int most = static_cast<int>(cores.size());
   if (asked > most)
-    warn(fmt::format("{} threads were asked for, but this process may use {} only: computing with {}", asked, cores_text(cores),
+    warn(fmt::format("{} threads were requested, but this process may use only {}: computing with {}", asked, cores_text(cores),
                      most == 1 ? "1 thread" : fmt::format("{} threads", most)));
   return asked == 0 ? most : std::min(asked, most);
 }

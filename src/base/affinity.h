@@ -7,13 +7,13 @@
 
 namespace starling {
 
-// Of the process's affinity mask, ascending; {0} if the kernel does not tell.
+// Returns the cores of the process's affinity mask in ascending order; {0} if the kernel does not report it.
 std::vector<int> usable_core_list();
 int usable_cores();
-// How many computing threads are used where `asked` are asked for (0: one a core): never more than there are cores, since threads that
-// wait for each other compute slower than fewer would. `warn` gets a line where they are fewer than asked for.
+// Returns how many compute threads to use when `asked` are requested (0: one per core): never more than there are cores, because
+// oversubscribed threads wait for each other and are slower than fewer threads. Passes `warn` a line if that is fewer than requested.
 int threads_to_use(int asked, const std::vector<int>& cores, const std::function<void(const std::string&)>& warn);
-// "core 3", "cores 0-3, 8".
+// Formats cores for messages: "core 3", "cores 0-3, 8".
 std::string cores_text(const std::vector<int>& cores);
 
 }  // namespace starling

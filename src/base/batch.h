@@ -1,4 +1,4 @@
-// A batch of packed tokens: the one type that data hands to models. No padding: sentence i owns rows
+// A batch of packed tokens: the one type in which the data loader hands text to models. There is no padding: sentence i owns rows
 // [offsets[i], offsets[i+1]). Every sentence ends with the end-of-sentence token on both sides.
 #pragma once
 
@@ -20,7 +20,7 @@ struct PackedTokens {
 
 struct Batch {
   PackedTokens source, target;      // equal numbers of sentences
-  std::vector<float> weights;       // [B] factor of each sentence's loss; empty: 1
+  std::vector<float> weights;       // [B] loss weight of each sentence; empty: all 1
   std::vector<int64_t> sample_ids;  // [B] global index of the sentence in this epoch's corpus; keys dropout
   double r_drop = 0;                // above 0: sentences 2i and 2i + 1 are two passes of one (LossRows::r_drop)
   int64_t epoch = 0;                // 0-based

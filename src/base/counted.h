@@ -1,4 +1,4 @@
-// Numbers of things in sentences: "1 update", "2 updates".
+// Counts with their nouns, for messages: "1 update", "2 updates".
 #pragma once
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 
 namespace starling {
 
-// The number and the noun, which takes an s unless there is one.
+// Returns the number and the noun, with an "s" unless the count is 1.
 inline std::string counted(auto count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
 
 }  // namespace starling

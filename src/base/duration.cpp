@@ -10,7 +10,7 @@ struct Unit {
   std::string_view name;
   double seconds;
 };
-// The longest first; of equal ones the first is tried before its beginnings.
+// In order of length, the longest first. "min" precedes "m", its synonym and prefix.
 constexpr Unit kUnits[] = {{"d", 86400}, {"h", 3600}, {"min", 60}, {"m", 60}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
 
 std::string_view without_blanks(std::string_view text) {

@@ -7,12 +7,12 @@
 
 namespace starling {
 
-/// Seconds of a duration whose numbers all have units (d, h, m or min, s, ms, us; each at most once, the longest first); nothing for other
-/// text, such as a number alone.
+/// Parses a duration and returns its seconds. Every number must have a unit (d, h, m or min, s, ms, us; each at most once, the longest
+/// first). Returns nullopt for any other text, such as a bare number.
 std::optional<double> duration_seconds(std::string_view text);
 
-/// The unit in seconds that the last part of a name in words says ("max-minutes", "deadline-seconds", "at-s", "latency-us"); nothing for
-/// others and for rates ("memory-gb-s").
+/// Returns the length in seconds of the unit that ends a hyphenated name ("max-minutes", "deadline-seconds", "at-s", "latency-us");
+/// nullopt for other names and for rates ("memory-gb-s").
 std::optional<double> unit_of_name(std::string_view name);
 
 }  // namespace starling

@@ -24,12 +24,12 @@ struct DataError : Error {
 struct IoError : Error {
   using Error::Error;
 };
-// Another rank of a distributed run did not do its part in time, or failed; the message names rank, host, operation and how long it was
-// waited for.
+// Another rank of a distributed run failed or missed its deadline; the message names the rank, the host, the operation and how long this
+// rank waited.
 struct PeerError : Error {
   using Error::Error;
 };
-// The loss or the gradient of an update is not finite; the message names the update and what helps.
+// The loss or the gradient of an update is not finite; the message names the update and possible remedies.
 struct DivergedError : Error {
   using Error::Error;
 };

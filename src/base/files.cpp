@@ -1,5 +1,5 @@
-// FileSystem over POSIX calls. Every return value is looked at, close() and fsync() included: a full or failing disk often says so
-// only there. Directory syncs that a file system does not offer (EINVAL on some network file systems) are passed over.
+// FileSystem over POSIX calls. Every return value is checked, close() and fsync() included: a full or failing disk often reports its
+// error only there. Directory syncs that a file system does not support (EINVAL on some network file systems) are skipped.
 #include "base/files.h"
 
 #include <dirent.h>
@@ -60,8 +60,8 @@ int fsync_retrying(int number) {
   return result;
 }
 
-// A file that is read as a whole must have an end. A named pipe would even keep open() waiting, hence O_NONBLOCK, which regular files
-// ignore.
+// A file that is read whole must have an end, so only regular files are accepted. open() would block on a named pipe, hence O_NONBLOCK,
+// which regular files ignore.
 int open_regular(const std::string& path, uint64_t& size) {
   Handle handle(open_retrying(path, O_RDONLY | O_NONBLOCK));
   require(handle.get() >= 0, "open the file", path);

@@ -1,5 +1,6 @@
-// Two passes: one that only looks, so that bad text is refused before it is held in memory, and the library's own. Its parser with a
-// callback would do both at once, but it searches the whole enclosing object whenever an inner one ends: minutes for a large header.
+// Two passes: the first only validates, so that bad text is rejected before a document is built in memory; the second is the library's
+// parser. That parser with a callback would need one pass, but it searches the whole enclosing object whenever an inner one ends, which
+// takes minutes for a large header.
 #include "base/json.h"
 
 #include <set>

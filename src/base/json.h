@@ -1,5 +1,5 @@
-// Reading JSON that may come from anywhere: stricter than the library, which accepts keys given twice (the last one wins) and nesting
-// so deep that walking the result overflows the stack.
+// Parses JSON from untrusted sources. It is stricter than the library, which accepts duplicate keys (the last one wins) and nesting so
+// deep that walking the result overflows the stack.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,8 @@
 
 namespace starling {
 
-// Parses text that is one JSON object; DataError beginning with `where` when it is not, has a duplicate key or more than 8 levels.
+// Parses text that must be one JSON object. Throws DataError, beginning with `where`, if it is not, has a duplicate key, or is nested
+// deeper than 8 levels.
 nlohmann::json parse_json_object(std::string_view text, const std::string& where);
 
 }  // namespace starling

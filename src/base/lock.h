@@ -1,5 +1,5 @@
-// A lock file: held by one process at a time and free again when that process ends, however it ends. What owns a run directory holds
-// <run>/lock.
+// A lock file: held by one process at a time and released when that process ends, however it ends. The process that owns a run directory
+// holds <run>/lock.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,12 @@ namespace starling {
 
 class FileLock {
  public:
-  // Makes the file if it is missing. Null when another process holds the lock; IoError when the file cannot be opened or locked.
+  // Creates the file if it is missing. Returns null if another process holds the lock; throws IoError if the file cannot be opened or
+  // locked.
   static std::unique_ptr<FileLock> try_acquire(const std::string& path);
   ~FileLock();
-  // Whether the path still names the file that is locked. False once it was removed, also with its directory, or made again: then another
-  // process may hold a lock of the same name.
+  // Returns whether the path still names the locked file. False once that file was removed, alone or with its directory, or recreated:
+  // another process may then hold a lock of the same name.
   bool in_place() const;
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

@@ -14,14 +14,14 @@
 namespace starling {
 namespace {
 
-// A signal belongs to the whole process, and its handler may neither lock nor allocate; hence what is global here.
+// A signal handler serves the whole process and may neither lock nor allocate, hence these globals.
 struct Slot {
   std::atomic<uintptr_t> begin{0}, end{0};
   std::atomic<bool> cut{false};
 };
 constexpr size_t kSlots = 100'000;
 std::array<Slot, kSlots> slots;
-std::atomic<size_t> used{0};  // slots that have ever been in use are before this one
+std::atomic<size_t> used{0};  // slots from here on were never in use
 std::mutex taking;
 struct sigaction before;
 
@@ -38,7 +38,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   }
   if ((before.sa_flags & SA_SIGINFO) && before.sa_sigaction) return before.sa_sigaction(signal, info, context);
   if (!(before.sa_flags & SA_SIGINFO) && before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  std::signal(signal, SIG_DFL);  // the read is tried again, and ends the program
+  std::signal(signal, SIG_DFL);  // the read is retried and kills the program
 }
 
 void handle_bus_errors() {
@@ -78,7 +78,7 @@ void MappingGuard::Release::operator()(size_t* slot) const {
 void MappingGuard::require_whole() const {
   if (!slot_ || !slots[*slot_].cut) return;
   throw IoError(
-      fmt::format("{}: has become shorter while it was read, or its disk failed; restore it, and let a new version take its place by "
+      fmt::format("{}: was truncated while it was being read, or its disk failed; restore it, and put a new version in its place by "
                   "renaming (mv), not by writing into it",
                   path_));
 }

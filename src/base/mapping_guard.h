@@ -1,5 +1,5 @@
-// Mapped files that others cut short. The system answers a read behind a file's new end with SIGBUS, which ends the program; within a
-// guarded mapping it finds zeros instead, and whoever has read asks the guard whether what he has is what the file had.
+// Protects readers of memory-mapped files that another process truncates. A read beyond a file's new end raises SIGBUS, which kills the
+// program; within a guarded mapping it returns zeros instead, and the reader asks the guard afterwards whether the data was real.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ namespace starling {
 
 class MappingGuard {
  public:
-  /// Guards a mapping while this object lives; `path` is for the message. Without a place to note it (there are some 100,000), the mapping
-  /// is as any other.
+  /// Guards a mapping while this object lives; `path` is for the message. If all slots (about 100,000) are taken, the mapping stays
+  /// unguarded.
   MappingGuard(std::span<const std::byte> bytes, std::string path);
 
-  /// IoError, naming the file, when something of the mapping could not be read since the guard was made. To be asked behind the reading.
+  /// Throws IoError, naming the file, if any part of the mapping could not be read since the guard was created. Call it after reading.
   void require_whole() const;
 
  private:
@@ -23,7 +23,7 @@ class MappingGuard {
     void operator()(size_t* slot) const;
   };
   std::string path_;
-  std::unique_ptr<size_t, Release> slot_;  // null: none
+  std::unique_ptr<size_t, Release> slot_;  // null: unguarded
 };
 
 }  // namespace starling

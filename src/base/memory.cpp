@@ -1,5 +1,5 @@
-// Everything is read from /proc and the cgroup file systems, so that made-up trees can stand in for them. A file that is missing or holds
-// no number bounds nothing.
+// Everything is read from /proc and the cgroup file systems, so that tests can substitute directory trees of their own. A file that is
+// missing or holds no number imposes no bound.
 #include "base/memory.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kUnknown = int64_t{1} << 30;
 
-// The number behind `key` at the beginning of a line; numbers beyond the range and words ("max", "unlimited") are no bound.
+// Returns the number after `key` at the beginning of a line; numbers out of range and words ("max", "unlimited") mean no bound.
 std::optional<int64_t> number_of(const std::string& path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -59,7 +59,7 @@ class Bounds {
     if (limit) bound(*limit - used.value_or(0) * 1024, fmt::format("the limit of {} on {}", mebibytes(*limit), name));
   }
 
-  // Where a hierarchy is mounted, and which part of it.
+  // Where a cgroup hierarchy is mounted, and which part of it.
   struct Mount {
     std::string part, point;
   };
@@ -93,10 +93,10 @@ class Bounds {
   }
 
   struct Names {
-    const char *limit, *used, *spare;  // two files, and a line of memory.stat: page cache that is given up first
+    const char *limit, *used, *spare;  // two files, and a line of memory.stat: page cache that is reclaimed first
   };
-  // The group and all above it as far as they can be seen from here. A path outside what is mounted belongs to another name space: then
-  // the mount point is the nearest ancestor.
+  // Applies the limits of the group and of all its ancestors that are visible from here. A path outside the mounted part belongs to
+  // another namespace; the mount point is then the nearest visible ancestor.
   void hierarchy(const std::optional<Mount>& mount, std::string path, const Names& names) {
     if (!mount) return;
     const std::string part = mount->part == "/" ? "" : mount->part;

@@ -13,10 +13,10 @@
 namespace starling {
 namespace {
 
-// A pipe that can be written to takes as much as this without waiting.
+// A pipe that polls as writable accepts this many bytes without blocking.
 constexpr size_t kPiece = PIPE_BUF;
 
-// Keeps the signal of a reader that has gone from the thread, for a time.
+// Suppresses SIGPIPE, the signal that a reader has gone, on this thread while the object lives.
 class WithoutPipeSignal {
  public:
   WithoutPipeSignal() {
@@ -53,7 +53,7 @@ Written write_what_fits(int file, std::string_view& text, int patience_ms) noexc
     if (ready == 0) return Written::stalled;
     const ssize_t count = ready < 0 ? -1 : ::write(file, text.data(), std::min(text.size(), kPiece));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) return Written::stalled;  // somebody else was faster
+    if (count < 0 && errno == EAGAIN) return Written::stalled;  // another writer filled it first
     without.broken |= count < 0 && errno == EPIPE;
     if (count <= 0) return Written::failed;
     text.remove_prefix(static_cast<size_t>(count));
@@ -62,7 +62,7 @@ Written write_what_fits(int file, std::string_view& text, int patience_ms) noexc
 }
 
 bool Messages::write(std::string_view text) noexcept {
-  const int error = errno;  // whoever tells of a failure still has it afterwards
+  const int error = errno;  // a caller that reports a failure still needs it afterwards
   const std::lock_guard lock(mutex_);
   const bool whole = (!cut_ || write_all("\n")) && write_all(text);
   errno = error;
@@ -78,7 +78,7 @@ bool Messages::write_all(std::string_view text) noexcept {
 }
 
 void tell(std::string_view text) noexcept {
-  static Messages standard_error(STDERR_FILENO);  // the process has one, and so has it one lock
+  static Messages standard_error(STDERR_FILENO);  // one for the process, hence one lock
   standard_error.write(text);
 }
 

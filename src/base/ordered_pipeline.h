@@ -1,5 +1,5 @@
-// A stream of items made by one thread, worked on by several and taken in order by the caller, with a fixed number of items under
-// way: what does not fit waits, so memory is bounded, and the outcome does not depend on the number of threads.
+// A stream of items that one thread produces, several process and the caller consumes in order. The number of items in flight is fixed,
+// so memory is bounded, and the outcome does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@ namespace starling {
 
 template <class Item>
 struct PipelineSteps {
-  std::function<bool(Item&)> make;  // fills an item, which may hold an old one; false: there are no more
+  std::function<bool(Item&)> make;  // fills an item, which may still hold an earlier one; false: there are no more
   std::function<void(Item&)> work;  // called by several threads, each with an item of its own
   std::function<void(Item&)> take;  // called on the caller's thread, in the order of make
 };
 
-/// Runs the steps until `make` is at its end or one of them throws; items before the first failure are taken, then it is rethrown.
+/// Runs the steps until `make` returns false or one of them throws; items before the first failure are taken, then it is rethrown.
 template <class Item>
 class OrderedPipeline {
  public:
-  // ConfigError when the system does not give the two threads that are the least; fewer than asked for are no failure.
+  // Throws ConfigError if the system cannot start the minimum of two threads; fewer threads than requested are not a failure.
   OrderedPipeline(PipelineSteps<Item> steps, int threads, size_t items) : steps_(std::move(steps)), slots_(items) {
     try {
       threads_.push_back(start_thread("reading", [this] { make_all(); }));
@@ -70,7 +70,7 @@ class OrderedPipeline {
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
-  // False: the pipeline was stopped.
+  // Returns false if the pipeline was stopped.
   bool wait(const Slot& slot, State state) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || slot.state == state; });

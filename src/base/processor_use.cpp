@@ -13,8 +13,8 @@ ProcessorUse processor_use(const std::string& root) {
   ProcessorUse use;
   std::ifstream stat(root + "proc/stat");
   std::string name;
-  // cpu user nice system idle iowait irq softirq steal ...: of all, then of each (proc_stat(5)); guests are within user and nice. What the
-  // host of a virtual machine takes away (steal) is used by others too.
+  // Lines "cpu user nice system idle iowait irq softirq steal ...", first for all processors, then for each (proc_stat(5)). Guests are
+  // included in user and nice. What the host of a virtual machine takes away (steal) counts as used by others.
   double ticks[8] = {};
   if (!(stat >> name) || name != "cpu") return use;
   for (double& value : ticks) stat >> value;

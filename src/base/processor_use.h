@@ -1,4 +1,4 @@
-// Who has used the machine's processors: what is measured beside other programs is no measure of the machine.
+// Processor time used by this process and by others: a measurement taken while other programs run does not describe the machine.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 namespace starling {
 
 struct ProcessorUse {
-  double all_s = 0, own_s = 0;  // seconds that processors were busy since some moment: for anybody, for this process
-  int processors = 0;           // 0: cannot be found out
+  double all_s = 0, own_s = 0;  // seconds that processors were busy, of all processes since boot and of this one
+  int processors = 0;           // 0: unknown
 };
 
-/// Until now. `root` is the directory that holds proc/: other than "/" for tests.
+/// Reads the use up to now. `root` is the directory that holds proc/; tests pass one other than "/".
 ProcessorUse processor_use(const std::string& root = "/");
 
-/// How many processors other programs kept busy between two moments that lie so many seconds apart; 0 where that cannot be found out.
+/// Returns how many processors other programs kept busy, on average, between two readings `seconds` apart; 0 if unknown.
 double used_by_others(const ProcessorUse& before, const ProcessorUse& after, double seconds);
 
 }  // namespace starling

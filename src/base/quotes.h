@@ -1,4 +1,4 @@
-// Text of others within a message.
+// Quotes foreign text within a message.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace starling {
 
-// The text in single quotes, control bytes escaped and long text shortened: safe to print in a message.
+// Returns the text in single quotes, with control bytes escaped and long text shortened: safe to print in a message.
 std::string in_quotes(std::string_view text);
 
 }  // namespace starling

@@ -10,7 +10,7 @@ namespace starling {
 
 using PhiloxBlock = std::array<uint32_t, 4>;
 
-// One block of four 32-bit words for a 128-bit counter under a 64-bit key.
+// Returns one block of four 32-bit words for a 128-bit counter under a 64-bit key.
 inline PhiloxBlock philox(uint64_t key, PhiloxBlock counter) {
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {

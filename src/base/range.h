@@ -1,4 +1,4 @@
-// A half-open range of elements of a flat buffer; rounding counts up.
+// Half-open ranges of elements of a flat buffer, and rounding of counts.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// n, or the next multiple above it.
+// Rounds n up to a multiple.
 inline int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 inline int64_t total(const std::vector<Range>& ranges) {
@@ -21,10 +21,11 @@ inline int64_t total(const std::vector<Range>& ranges) {
   return n;
 }
 
-// Elements `part` of those in `runs`, counted one behind the other: visit(run, at) of each run of them, whose first is number `at`.
+// Visits elements `part` of the concatenation of `runs`: calls visit(run, at) for each contiguous run among them, where `at` is the
+// position of its first element in the concatenation.
 template <class Visit>
 void each_run(const std::vector<Range>& runs, const Range& part, Visit visit) {
-  int64_t at = 0;  // of the run's first
+  int64_t at = 0;  // position of the run's first element
   for (const Range& run : runs) {
     const int64_t first = at > part.begin ? at : part.begin, last = at + run.count() < part.end ? at + run.count() : part.end;
     if (first < last) visit(Range{run.begin + first - at, run.begin + last - at}, first);

@@ -1,5 +1,5 @@
-// The machine gives less than was asked for: threads, memory. A ConfigError, since other settings need less; but nothing was wrong with
-// what they have made so far, and the same settings may do when the machine gives more.
+// The machine cannot provide the threads or memory that were requested. A ConfigError, since other settings need less; but the work done
+// so far is sound, and the same settings may succeed when the machine has more to give.
 #pragma once
 
 #include "base/error.h"

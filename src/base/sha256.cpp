@@ -1,5 +1,5 @@
-// SHA-256: the padding and buffering are shared, only the function that mixes whole 64-byte blocks exists twice
-// (portable, and with x86 SHA instructions). Both are held to the same test vectors.
+// SHA-256: padding and buffering are shared; only the function that mixes whole 64-byte blocks exists twice (portable, and with x86 SHA
+// instructions). Both are tested with the same vectors.
 #include "base/sha256.h"
 
 #include <cpuid.h>

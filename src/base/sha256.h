@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4), the fingerprint of every file in a checkpoint's manifest. Own code, because a manifest needs nothing else
-// of a cryptography library; it uses the processor's SHA instructions where it has them (checked once, at run time).
+// SHA-256 (FIPS 180-4), the fingerprint of every file in a checkpoint's manifest. It is implemented here because nothing else of a
+// cryptography library is needed. It uses the processor's SHA instructions if there are any (checked once, at run time).
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ class FileSystem;
 
 using Sha256Digest = std::array<uint8_t, 32>;
 
-// A running hash: update() any number of times, then digest() once.
+// An incremental hash: call update() any number of times, then digest() once.
 class Sha256 {
  public:
   // `allow_hardware` false forces the portable rounds (for tests).
@@ -31,14 +31,14 @@ class Sha256 {
   bool hardware_;
 };
 
-// 64 lower-case hexadecimal digits.
+// Returns 64 lower-case hexadecimal digits.
 std::string to_hex(const Sha256Digest& digest);
-// The hash of bytes in memory, in hexadecimal.
+// Returns the hash of bytes in memory, in hexadecimal.
 std::string sha256_hex(std::span<const std::byte> bytes);
 std::string sha256_hex(std::string_view bytes);
-// The hash of a file's content, read in pieces; IoError when it cannot be read.
+// Returns the hash of a file's content, read in pieces; throws IoError if it cannot be read.
 std::string sha256_file(FileSystem& files, const std::string& path);
-// True when this processor has SHA instructions.
+// Returns whether this processor has SHA instructions.
 bool sha256_has_hardware();
 
 }  // namespace starling

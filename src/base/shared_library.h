@@ -1,4 +1,4 @@
-// A library that is opened while the program runs, so that the program starts where the library is missing.
+// A shared library that is loaded at run time, so that the program starts even where the library is missing.
 #pragma once
 
 #include <filesystem>
@@ -9,17 +9,17 @@ namespace starling {
 
 class SharedLibrary {
  public:
-  // The file name, e.g. libmecab.so.2, is looked for where the system looks (LD_LIBRARY_PATH, the system's folders), then in `folders`, in
-  // their order. A library that cannot be opened is not an error yet.
+  // Looks for the file name, e.g. libmecab.so.2, where the system does (LD_LIBRARY_PATH, the system's folders), then in `folders` in
+  // order. A library that cannot be opened is not an error until find() is called.
   explicit SharedLibrary(const std::string& name, std::span<const std::filesystem::path> folders = {});
   ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
 
   bool is_open() const { return handle_ != nullptr; }
-  // Why it is not open: "libmecab.so.2: cannot open shared object file: ...".
+  // Says why it is not open: "libmecab.so.2: cannot open shared object file: ...".
   const std::string& problem() const { return problem_; }
-  // The address of a function, as its type. ConfigError where the library is not open or has none of this name.
+  // Returns the address of a function, cast to its type. Throws ConfigError if the library is not open or does not export the name.
   template <class Function>
   Function* find(const char* function) const {
     return reinterpret_cast<Function*>(address(function));

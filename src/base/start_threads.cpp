@@ -43,7 +43,7 @@ void work_side_by_side(size_t count, const std::function<void(size_t)>& work) {
   others.reserve(failures.size());
   try {
     while (others.size() + 1 < count) others.emplace_back(guarded, others.size() + 1);
-  } catch (const std::exception&) {  // those that there are do it all
+  } catch (const std::exception&) {  // the threads that did start do all the work
   }
   guarded(0);
   for (std::thread& thread : others) thread.join();

@@ -1,5 +1,5 @@
-// Threads where the system may refuse them: a limit on processes (ulimit -u, a container's pids.max) or no memory for another stack.
-// std::thread alone would end the program without a word as soon as others are running.
+// Starts threads where the system may refuse them: because of a limit on processes (ulimit -u, a container's pids.max) or for lack of
+// memory for another stack. With std::thread alone the program would be terminated without a message if other threads are running.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace starling {
 
-// A thread that runs `body`; ResourceError that says what it is for when the system gives none.
+// Starts a thread that runs `body`. Throws ResourceError, naming the purpose, if the system refuses.
 std::thread start_thread(const char* purpose, std::function<void()> body);
 
-// work(0) on the caller and work(1) to work(count - 1) on threads of their own; comes back when all have ended and rethrows the failure
-// of the lowest number. Threads that cannot be started are left out: each call must take what is to be done from a common supply.
+// Runs work(0) on the calling thread and work(1) to work(count - 1) on threads of their own, waits for all and rethrows the failure with
+// the lowest number. Threads that cannot be started are left out, so each call must take its work from a shared queue.
 void work_side_by_side(size_t count, const std::function<void(size_t)>& work);
 
-// ResourceError unless the system gives `count` threads besides the caller at once. For whoever computes in a runtime that would end the
-// program instead.
+// Throws ResourceError unless the system can run `count` threads at once besides the caller. Call it before using a runtime that would
+// terminate the program instead.
 void require_threads(int count);
 
 }  // namespace starling

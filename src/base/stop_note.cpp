@@ -20,15 +20,16 @@ struct Handled {
   struct sigaction before;
 };
 std::array<Handled, 3> handled{{{SIGINT, {}}, {SIGTERM, {}}, {SIGHUP, {}}}};
-// A handler may be about to write an earlier line, on another thread, when the next ones are set; it ends the process, so not for long.
+// A handler on another thread may still be about to write an earlier line when the next ones are set. It then ends the process, so a few
+// earlier lines are enough.
 std::array<std::string, 8> lines;
 size_t latest = 0;
 std::atomic<const std::string*> line{nullptr};
 std::atomic<int> writing{0}, waiting{0};  // waiting: a signal, or 0
 
-// Only with what a handler may call.
+// Calls only functions that a signal handler may call.
 void end_by(int signal) {
-  constexpr int kPatience = 1000;  // ms, where nobody reads
+  constexpr int kPatience = 1000;  // ms, if nobody reads
   if (const std::string* text = line) {
     std::string_view left = *text;
     write_what_fits(STDERR_FILENO, left, kPatience);
@@ -50,7 +51,7 @@ void answer(int signal) {
     end_by(signal);
 }
 
-// On a terminal the live line gives way.
+// Adds what erases the live line of a terminal.
 std::string rendered(const std::string& text) {
   const char* term = std::getenv("TERM");
   const bool draws = isatty(STDERR_FILENO) && !(term && std::string_view(term) == "dumb");

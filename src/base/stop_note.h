@@ -1,4 +1,4 @@
-// The line that a command writes when a signal ends it: what it kept of its work, and how to go on.
+// The line that a command writes when a signal ends it: which work was kept, and how to resume.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace starling {
 /// they would without it (a shell sees status 128 + signal). A signal that was ignored before stays ignored (nohup). At most one may exist.
 class StopNote {
  public:
-  /// An empty line says nothing.
+  /// An empty line prints nothing.
   explicit StopNote(std::string line);
   ~StopNote();
   StopNote(const StopNote&) = delete;
@@ -18,7 +18,7 @@ class StopNote {
   void set(std::string line);
 };
 
-/// Defers a signal that a StopNote would answer until this object is destroyed, so that what is being written is whole. A second signal is
+/// Defers a signal that a StopNote would handle until this object is destroyed, so that a write in progress completes. A second signal is
 /// not deferred.
 class WholeWrite {
  public:

@@ -48,7 +48,7 @@ TaskScreen standard_error_screen() {
   if (!draws(STDERR_FILENO)) return {[](const std::string& line) { starling::tell(line + "\n"); }, {}};
   const auto drawn = std::make_shared<size_t>(0);  // columns
   return {{}, [drawn](const std::string& text) {
-            // One column stays free: many terminals wrap when the last one is written.
+            // The last column stays free, because many terminals wrap when it is written.
             const std::string shown = text.substr(0, columns_of(STDERR_FILENO) - 1);
             const std::string rest(*drawn > shown.size() ? *drawn - shown.size() : 0, ' ');
             starling::tell("\r" + shown + rest + (text.empty() ? "\r" : ""));

@@ -1,5 +1,5 @@
-// Progress of a task that may take long: nothing for the first five seconds, then the share done, the rate, the elapsed time and the time
-// left. A terminal shows one line that is redrawn; elsewhere whole lines are written, at growing intervals.
+// Reports the progress of a task that may take long: nothing for the first five seconds, then the share done, the rate, the elapsed time
+// and the time left. A terminal shows one line that is redrawn; elsewhere whole lines are written, at growing intervals.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@ namespace starling {
 
 using Say = std::function<void(const std::string& line)>;
 
-/// Seconds by a clock that never goes back.
+/// Returns the seconds of a monotonic clock.
 double steady_seconds();
 
-/// Seconds as "0:05", "12:05", "3:12:05" or "2d 03:12".
+/// Formats seconds as "0:05", "12:05", "3:12:05" or "2d 03:12".
 std::string duration_text(double seconds);
 
-/// Where signs of life go; each part may be empty.
+/// Where progress is shown; each part may be empty.
 struct TaskScreen {
   Say line;               // writes a whole line
-  Say live;               // draws the one line again; "" removes it
-  double live_after = 5;  // s until it is drawn first
+  Say live;               // redraws the live line; "" removes it
+  double live_after = 5;  // s until the live line first appears
 };
-/// Standard error: the one line if it is a terminal that can draw it, else whole lines. Where it cannot be written, nothing is shown.
+/// Shows progress on standard error: as a live line if it is a terminal that can redraw one, else as whole lines. Write errors are ignored.
 TaskScreen standard_error_screen();
 
 class TaskProgress {
  public:
-  /// Lines begin with `name`. `now` tells seconds.
+  /// Lines begin with `name`. `now` returns seconds.
   TaskProgress(std::string name, TaskScreen screen, std::function<double()> now = steady_seconds);
   TaskProgress(std::string name, Say say, std::function<double()> now = steady_seconds)
       : TaskProgress(std::move(name), TaskScreen{std::move(say), {}}, std::move(now)) {}
@@ -35,14 +35,14 @@ class TaskProgress {
   TaskProgress(const TaskProgress&) = delete;
   TaskProgress& operator=(const TaskProgress&) = delete;
 
-  /// Whether something is to be shown: a line 5 s after the beginning and then at pauses that grow from 3 s to a minute, the live line five
-  /// times a second. Cheap.
+  /// Returns whether it is time to show something: a line 5 s after the start and then at intervals that grow from 3 s to a minute, the
+  /// live line five times a second. Cheap to call.
   bool due() const { return (screen_.live && now_() >= next_draw_) || (screen_.line && now_() >= next_line_); }
-  /// Shows `detail` (may be empty), the share of the task that is done (0 to 1; below 0: unknown), the time passed and the time left.
+  /// Shows `detail` (may be empty), the share of the task that is done (0 to 1; below 0: unknown), the elapsed time and the time left.
   void tell(double fraction, const std::string& detail);
-  /// The same of things that are counted: how many are done, of how many (0: unknown), and how many that is in a second.
+  /// The same for things that can be counted: how many are done, of how many (0: unknown), and how many per second.
   void count(int64_t done, int64_t of, const std::string& things);
-  /// The estimate of the time left counts from here: what was done before was done faster than the rest will be.
+  /// Bases the estimate of the time left on the progress from here on: what was done before went faster than the rest will.
   void estimate_from(double fraction);
   double seconds() const { return now_() - start_; }
 

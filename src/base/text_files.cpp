@@ -22,7 +22,7 @@ constexpr size_t kMostConfig = size_t{1} << 20;
   throw IoError(fmt::format("cannot read {}: {}", in_quotes(path), system_reason(error)));
 }
 
-// A pipe that the shell made has no name in the file system, though /dev/fd/N leads to it; its writer is there or has been.
+// A pipe that the shell made is not a named one: it has no name in the file system, although /dev/fd/N leads to it, and it has a writer.
 bool is_named_pipe(const struct stat& status, const std::string& path) {
   std::error_code none;
   return S_ISFIFO(status.st_mode) && std::filesystem::exists(std::filesystem::canonical(path, none), none);

@@ -1,4 +1,4 @@
-// The version of the program: CMakeLists.txt names it, and nothing else does.
+// The version of the program. It is set in CMakeLists.txt and nowhere else.
 #pragma once
 
 #include <string_view>

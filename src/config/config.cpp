@@ -1,4 +1,4 @@
-// Writing and documenting configurations; see config.h.
+// Writes and documents configurations; see config.h.
 #include "config/config.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ struct ValueText {
     for (size_t i = 0; i < list.size(); ++i) out += record(list.fields(i));
     return out.empty() ? "[]" : out;
   }
-  // One list item; empty strings are left out.
+  // Writes one list item; empty strings are omitted.
   static std::string record(const std::vector<ConfigField>& fields) {
     std::string out;
     for (const auto& field : fields) {

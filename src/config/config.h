@@ -1,6 +1,6 @@
 // Configuration files, overrides, dumps and help from one description. A section is a plain struct with a free template
-// visit(visitor, struct&) that names each key once; FieldList is the visitor, and turns it into a list of bound fields. Sections may hold
-// sections, whose names then have dots: "strategy.periodic". A key says which others it needs to have an effect.
+// visit(visitor, struct&) that names each key once; FieldList is the visitor and turns it into a list of bound fields. Sections may
+// contain sections, whose names then have dots: "strategy.periodic". A key declares which other keys it needs to have an effect.
 // Everything else (reading YAML, command-line overrides, writing, help) is ordinary code over that list, so a key cannot
 // be read but not dumped, or dumped but not documented. Errors name file:line, key, value, what is allowed and the fix.
 #pragma once
@@ -48,16 +48,17 @@ struct RangedList {
   std::vector<T>* values;
   T minimum, maximum;
 };
-// An enum that has words; `value` is its place among the field's choices.
+// An enum that has words (config/words.h); `value` is its index among the field's choices.
 struct EnumValue {
   unsigned char* value;
 };
-// A key that another configuration knows, its value as text, and where it was found ("file:line").
+// A key that belongs to another configuration, its value as text, and where it was found ("file:line").
 struct ForeignKey {
   std::string name, text, where;
 };
 
-// What a key or section needs to have an effect: the key "section.key" with one of these values, or with none: with anything but 0.
+// A precondition for a key or section to have an effect: the key "section.key" must have one of these values or, if the list is empty,
+// any value but 0.
 struct ConfigNeed {
   std::string key;
   std::vector<std::string> values;
@@ -69,7 +70,7 @@ struct ConfigField {
   std::string key, help;
   Value value;
   std::vector<std::string> choices;  // allowed values of an enum, a string or the items of a list; empty = any
-  bool shorthand = false;            // read and documented, but never written: stands for another key
+  bool shorthand = false;            // read and documented, but never written, since it stands for another key
   std::vector<ConfigNeed> needs;
 };
 
@@ -94,7 +95,7 @@ class FieldList {
   FieldList& field(std::string key, T& value, std::string help, Low minimum, High maximum) {
     return add(std::move(key), std::move(help), Ranged<T>{&value, static_cast<T>(minimum), static_cast<T>(maximum)}, {});
   }
-  // One of the words of an enum.
+  // Adds a key whose value is one of the words of an enum.
   template <Worded E>
   FieldList& choice(std::string key, E& value, std::string help) {
     constexpr auto all = words(E{});
@@ -110,7 +111,7 @@ class FieldList {
   void numbers(std::string key, std::vector<T>& values, std::string help, Low minimum, High maximum) {
     add(std::move(key), std::move(help), RangedList<T>{&values, static_cast<T>(minimum), static_cast<T>(maximum)}, {});
   }
-  // What the field before needs; may follow several times.
+  // Adds a precondition to the field just added; may be called several times.
   FieldList& needs(std::string key, std::vector<std::string> values = {}) {
     fields_.back().needs.push_back({std::move(key), std::move(values)});
     return *this;
@@ -121,20 +122,20 @@ class FieldList {
     for (const E value : values) all.emplace_back(word(value));
     return needs(std::move(key), std::move(all));
   }
-  // A section within this one.
+  // Adds a section within this one.
   template <class Struct>
   void section(std::string key, Struct& part, std::string help, ConfigNeed need) {
     FieldList list;
     visit(list, part);
     sections_.push_back({std::move(key), std::move(help), std::move(list.fields_), {std::move(need)}});
   }
-  // Takes every key with a dot that no other field has: "section.key" of another configuration. `key` is its name in documents only; never
-  // written.
+  // Collects every key with a dot that no other field has: "section.key" of another configuration. `key` is its name in the documentation
+  // only. Never written.
   void foreign(std::string key, std::vector<ForeignKey>& to, std::string help) {
     add(std::move(key), std::move(help), &to, {});
     fields_.back().shorthand = true;
   }
-  // A list of structs that have a visit() of their own.
+  // Adds a list of structs, each with a visit() of its own.
   template <class Record>
   void records(std::string key, std::vector<Record>& value, std::string help) {
     auto fields = [&value](size_t i) {
@@ -145,7 +146,7 @@ class FieldList {
     add(std::move(key), std::move(help), RecordList{[&value] { return value.size(); }, [&value](size_t n) { value.resize(n); }, fields},
         {});
   }
-  // A key that is accepted and documented, but that its owner folds into another key after reading; never written.
+  // Adds a key that is accepted and documented but never written: its owner folds it into another key after reading.
   void shorthand(std::string key, std::string& value, std::string help) {
     add(std::move(key), std::move(help), &value, {});
     fields_.back().shorthand = true;
@@ -163,7 +164,7 @@ class FieldList {
   std::vector<ConfigSection> sections_;
 };
 
-// The section `name` bound to `target`, which must outlive it, and the sections within it.
+// Returns the section `name` bound to `target`, which must outlive it, and the sections within it.
 template <class Struct>
 std::vector<ConfigSection> config_sections(const std::string& name, std::string help, Struct& target) {
   FieldList list;
@@ -172,22 +173,22 @@ std::vector<ConfigSection> config_sections(const std::string& name, std::string 
   for (ConfigSection& inner : list.sections()) inner.name = name + "." + inner.name, all.push_back(std::move(inner));
   return all;
 }
-// Of a struct that holds no sections.
+// The same for a struct that contains no sections.
 template <class Struct>
 ConfigSection config_section(const std::string& name, std::string help, Struct& target) {
   return std::move(config_sections(name, std::move(help), target).front());
 }
 
-// Says more of a name that none of the `known` ones is, as the rest of a message that begins "; "; "" if there is nothing to say. It is
-// asked before a similar name is looked for.
+// Gives advice on a name that is not among the `known` ones: the rest of a message, beginning with "; ", or "" for no advice. It is
+// called before similar names are searched for.
 using KeyAdvice = std::function<std::string(const std::string& name, const std::vector<std::string>& known)>;
-// The same of a value that the key "section.key", of such a kind, does not allow.
+// Gives advice, in the same form, on a value that the key "section.key" of this kind does not allow.
 enum class ValueKind : uint8_t { word, whole_number, number };
 using ValueAdvice = std::function<std::string(const std::string& key, const std::string& text, ValueKind kind)>;
 struct ConfigAdvice {
   KeyAdvice key;
   ValueAdvice value;
-  bool moved_keys = false;  // a key may stand in the section around its own, where an older version wrote it
+  bool moved_keys = false;  // accept a key in the section that encloses its own, where an older version wrote it
 };
 
 // A parsed YAML file: a map of sections, each a map of keys and sections. Bad YAML, NUL bytes, invalid UTF-8 and more than a megabyte are
@@ -199,12 +200,12 @@ class ConfigDocument {
   struct Scalar {
     std::string text, where;  // where: "file:line"
   };
-  // The scalar at section.key if the file has one; for keys that must be known before the others are read.
+  // Returns the scalar at section.key if the file has one; for keys that must be known before the others are read.
   std::optional<Scalar> scalar(const std::string& section, const std::string& key) const;
-  // Whether the file has a value of any kind there.
+  // Returns whether the file has a value of any kind there.
   bool has(const std::string& section, const std::string& key) const;
-  // Assigns every key of the file to its field; ConfigError for unknown or repeated keys and for wrong types and values. Returns the names,
-  // "section.key", of the keys that it has assigned.
+  // Assigns every key of the file to its field and returns the names, "section.key", of the keys assigned. Throws ConfigError for unknown
+  // or repeated keys and for wrong types and values.
   std::set<std::string> read(std::span<const ConfigSection> sections, const ConfigAdvice& advice = {}) const;
 
  private:
@@ -212,46 +213,46 @@ class ConfigDocument {
   std::shared_ptr<const YAML::Node> root_;
 };
 
-// Assigns `text` to the field named "section.key" ("section.section.key"), or "section.list.0.key" within a list of structs (0 to the
-// present size, which appends); lists of strings are given comma-separated. ConfigError as for files, with "command line" as the place.
+// Assigns `text` to the field named "section.key" ("section.section.key"), or "section.list.0.key" within a list of structs (from 0 to the
+// current size, which appends); lists of strings are comma-separated. Throws ConfigError as for files, with "command line" as the place.
 void apply_override(std::span<const ConfigSection> sections, const std::string& name, const std::string& text,
                     const ConfigAdvice& advice = {});
 
 struct WriteOptions {
-  bool comments = false;                         // the help text behind each key
-  std::span<const ConfigSection> defaults = {};  // when given, keys with these values are left out
-  const std::set<std::string>* named = nullptr;  // "section.key" of keys that are written all the same
+  bool comments = false;                         // append each key's help text
+  std::span<const ConfigSection> defaults = {};  // if given, keys with these values are omitted
+  const std::set<std::string>* named = nullptr;  // "section.key" of keys that are written in any case
 };
-// YAML text that ConfigDocument reads back to the same values.
+// Returns YAML text that ConfigDocument reads back to the same values.
 std::string write_config(std::span<const ConfigSection> sections, const WriteOptions& options = {});
 
-// A line each, "section.key: value", of lists of structs "section.list.0.key: value"; without keys that have these defaults.
+// Returns one line per key, "section.key: value" ("section.list.0.key: value" in lists of structs), without keys that have these defaults.
 std::vector<std::string> config_lines(std::span<const ConfigSection> sections, std::span<const ConfigSection> defaults = {});
 
-// Keys that do nothing for want of what they need, a sentence each: "KEY does nothing without OTHER VALUE". A key that has the value of one
-// of the `standards` is not meant. The keys that are needed are among the sections.
+// Returns a sentence for each key that has no effect because its needs are not met: "KEY does nothing without OTHER VALUE". Skips keys that
+// have their value in one of the `standards`. The needed keys must be among the sections.
 std::vector<std::string> idle_keys(std::span<const ConfigSection> sections, std::span<const std::vector<ConfigSection>> standards);
-// Whether the section has what it needs.
+// Returns whether the needs of the section are met.
 bool has_needs(const ConfigSection& section, std::span<const ConfigSection> sections);
-// ConfigError for the first of the idle keys.
+// Throws ConfigError for the first of the idle keys, if there are any.
 void refuse_idle_keys(std::span<const ConfigSection> sections, std::span<const std::vector<ConfigSection>> standards);
 
-// All "section.key" names, shorthands included.
+// Returns all "section.key" names, shorthands included.
 std::vector<std::string> config_names(std::span<const ConfigSection> sections);
 
-// What is to be said behind the default of the key "section.key"; "" = nothing.
+// Returns a remark to print after the default of the key "section.key"; "" for none.
 using DefaultRemark = std::function<std::string(const std::string& name)>;
 
-// For a terminal: every key as --section.key with help, allowed values and the present value as default.
+// Help for a terminal: every key as --section.key with its help, its allowed values and the current value as default.
 std::string config_help(std::span<const ConfigSection> sections, const DefaultRemark& remark = {});
 
-// Some of the keys, in the given order, each with a value as an example.
+// Help for some of the keys, in the given order, each with an example value.
 struct KeyExample {
   std::string_view name, example;
 };
 std::string config_help(std::span<const ConfigSection> sections, std::span<const KeyExample> keys, const DefaultRemark& remark = {});
 
-// The same as Markdown, one table per section.
+// Help for every key as Markdown, one table per section.
 std::string config_markdown(std::span<const ConfigSection> sections, const DefaultRemark& remark = {});
 
 }  // namespace starling

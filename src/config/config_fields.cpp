@@ -82,7 +82,7 @@ template <class T>
 void assign(const ConfigTarget& t, const Ranged<T>& range, std::string_view text) {
   std::string_view digits = text;
   if (digits.size() > 1 && digits[0] == '+' && digits[1] != '-') digits.remove_prefix(1);
-  // Of a key whose name ends with a unit of time, what has units of its own.
+  // If the name of the key ends with a unit of time, the value may also be a duration with units of its own.
   const std::optional<double> unit = std::is_same_v<T, double> ? unit_of_name(t.field.key) : std::nullopt;
   std::string converted;
   if (const auto seconds = duration_seconds(text); unit && seconds) digits = converted = fmt::format("{}", 1e6 * *seconds / (1e6 * *unit));
@@ -148,7 +148,7 @@ void assign(const ConfigTarget& t, const RangedList<T>& list, std::string_view t
 }
 
 void assign(const ConfigTarget& t, std::vector<ForeignKey>*, std::string_view text) {
-  t.fail(fmt::format("{} cannot be set so; write the other configuration's key, section.key, with its value", in_quotes(text)));
+  t.fail(fmt::format("{} cannot be set like this; write the other configuration's key, section.key, with its value", in_quotes(text)));
 }
 
 void assign(const ConfigTarget& t, const RecordList&, std::string_view text) {

@@ -1,4 +1,4 @@
-// Keys that need others: what that is in words, and which keys do nothing for want of it.
+// Keys that need others: describes the needs in words, and finds the keys without effect because their needs are not met.
 #include <algorithm>
 
 #include "config/config_fields.h"

@@ -1,5 +1,5 @@
-// Reading configurations. yaml-cpp does the parsing; types, ranges and messages are ours, because users meet this file through its
-// messages. Values are taken as text and typed by the field, never by YAML's guessing, so `source: no` is the file "no".
+// Reads configurations. yaml-cpp does the parsing; types, ranges and messages are our own, because users know this code by its messages.
+// Values are read as text and typed by the field, never guessed by YAML's rules, so `source: no` is the file "no".
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace starling {
 namespace {
 
 constexpr size_t maximum_bytes = 1 << 20;  // a configuration is a page or two; more is the wrong file
-constexpr size_t maximum_records = 10000;  // a list of corpora; stops a chain of aliases from multiplying
+constexpr size_t maximum_records = 10000;  // for a list of corpora; also stops chained YAML aliases from multiplying entries
 
 class Reader {
  public:
   Reader(const std::string& file, std::span<const ConfigSection> sections, const ConfigAdvice& advice)
       : file_(file), sections_(sections), advice_(advice) {}
 
-  // Returns the names of the keys that it has assigned.
+  // Returns the names of the keys assigned.
   std::set<std::string> document(const YAML::Node& root) {
     if (root.IsNull()) return {};
     if (!root.IsMap()) {
@@ -43,7 +43,7 @@ class Reader {
     return text;
   }
 
-  // "strategy: {periodic: {...}}" of "strategy.periodic".
+  // Returns "strategy: {periodic: {...}}" for "strategy.periodic".
   static std::string nested(const std::string& name) {
     const size_t dot = name.find('.');
     return fmt::format("{}: {{{}}}", name.substr(0, dot), dot == std::string::npos ? "..." : nested(name.substr(dot + 1)));
@@ -68,7 +68,7 @@ class Reader {
   void section(const YAML::Node& key, const YAML::Node& body, const ConfigSection& found) {
     if (body.IsNull()) return;
     if (!body.IsMap())
-      fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two blanks more{}", in_quotes(found.name),
+      fail(key, fmt::format("the section {} must hold 'key: value' lines, indented by two more spaces{}", in_quotes(found.name),
                             advice_on(found.name)));
     map(body, found.name, found.fields);
   }
@@ -94,7 +94,7 @@ class Reader {
     }
   }
 
-  // Whether the key went to a field that takes those of another configuration.
+  // Returns whether a field for the keys of another configuration took the key.
   bool foreign(const YAML::Node& node, const std::string& key, const YAML::Node& body, const std::vector<ConfigField>& fields) const {
     if (key.find('.') == std::string::npos) return false;
     for (const ConfigField& field : fields)
@@ -149,8 +149,7 @@ class Reader {
                (std::holds_alternative<std::string*>(t.field.value) || std::holds_alternative<std::vector<std::string>*>(t.field.value))) {
       assign_text(t, "");
     } else {
-      t.fail(node.IsNull() ? "has no value; write one behind the colon, or remove the line"
-                           : "must be a single value, not a list or a map");
+      t.fail(node.IsNull() ? "has no value; write one after the colon, or remove the line" : "must be a single value, not a list or a map");
     }
   }
 
@@ -183,7 +182,7 @@ class Reader {
     }
   }
 
-  // What the advice says of a name that is none here; "" = nothing.
+  // Returns the advice on a name that is unknown here; "" for none.
   std::string advice_on(const std::string& name, const std::vector<std::string>& more = {}) const {
     if (!advice_.key) return "";
     std::vector<std::string> known = config_names(sections_);
@@ -209,7 +208,7 @@ void check_text(std::string_view text, const std::string& file) {
                                 static_cast<unsigned char>(text[bad]), text[bad] == 0 ? "a NUL" : "not valid UTF-8"));
 }
 
-// yaml-cpp's words for what went wrong, with the fix.
+// Turns yaml-cpp's error message into one that also names the fix.
 std::string parse_problem(const std::string& message) {
   if (message == YAML::ErrorMsg::DOC_IN_SCALAR) return "a quote opened at or above this line is never closed; close it";
   if (message == YAML::ErrorMsg::BAD_FILE) return "not valid YAML: nested too deeply; a configuration has sections with keys, no more";

@@ -5,14 +5,14 @@
 namespace starling {
 namespace {
 
-// What is in front of the letter at the end, if it is a whole number: "10" of "10u".
+// Returns what precedes the final letter if that is a whole number: "10" of "10u".
 std::string_view number_before(std::string_view text, std::string_view letters) {
   if (text.size() < 2 || letters.find(text.back()) == std::string_view::npos) return "";
   text.remove_suffix(1);
   return text.find_first_not_of("0123456789") == std::string_view::npos ? text : "";
 }
 
-// "25000" of 25,000 or 25_000, where groups of three digits follow the first; "" if it is nothing like that.
+// Returns "25000" for 25,000 or 25_000, where groups of three digits follow the first; "" for other text.
 std::string without_separators(const std::string& text) {
   std::string digits;
   for (size_t at = 0, group = 0; at <= text.size(); ++at) {
@@ -28,7 +28,7 @@ std::string without_separators(const std::string& text) {
   return digits.front() == '0' ? "" : digits;  // 0,125 is no group of thousands
 }
 
-// A whole number as we write it: of 10k, 10M, 10u (Marian's updates), 1e4, 10,000; "" if it is none of these.
+// Returns the whole number meant by 10k, 10M, 10u (Marian's updates), 1e4 or 10,000; "" for other text.
 std::string whole_number(std::string text) {
   for (const auto& [letters, zeros] : {std::pair("u", ""), {"kK", "000"}, {"M", "000000"}, {"G", "000000000"}})
     if (const std::string_view number = number_before(text, letters); !number.empty()) return std::string(number) + zeros;
@@ -40,7 +40,7 @@ std::string whole_number(std::string text) {
   return without_separators(text);
 }
 
-// What a decimal comma of other languages means: "0.1" of "0,1".
+// Returns the number meant by a decimal comma: "0.1" for "0,1".
 std::string with_a_point(std::string text) {
   const size_t comma = text.find(',');
   if (comma == std::string::npos || comma == 0 || comma + 1 == text.size()) return "";

@@ -48,12 +48,12 @@ std::vector<std::string> words_of(const std::string& key) {
   return words;
 }
 
-// How many characters may be wrong.
+// Returns how many characters may be wrong.
 size_t allowed(std::string_view text) { return text.size() < 3 ? 0 : text.size() / 3; }
 
 bool near(std::string_view a, std::string_view b) { return edit_distance(a, b) <= allowed(a); }
 
-// What a key in another section than the one that was named costs: a right key there is likelier than a wrong one here.
+// The cost of a key in a section other than the named one: a correct key there is likelier than a wrong one here.
 size_t section_distance(const Name& wanted, const Name& candidate) {
   if (wanted.section.empty() || wanted.section == candidate.section) return 0;
   return near(wanted.section, candidate.section) ? edit_distance(wanted.section, candidate.section) : kFar;
@@ -70,7 +70,7 @@ size_t distance(const Name& wanted, const Name& candidate) {
   return key <= 1 && wanted.key.size() > 3 ? 2 * (key + wanted.section.size()) : kFar;
 }
 
-// The words of the candidate's key that were not named; kFar if it lacks one that was.
+// Returns how many words of the candidate's key were not named; kFar if it lacks one that was.
 size_t missing_words(const Name& wanted, const Name& candidate) {
   const std::vector<std::string> words = words_of(wanted.key), there = words_of(candidate.key);
   const auto is_there = [&](const std::string& word) {

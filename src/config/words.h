@@ -1,5 +1,6 @@
-// Options that are one of a few words: an enum inside the program, its word at the edge. An enum E whose values count from 0 has beside it
-// `constexpr auto words(E)`, an array of its words in the order of its values; a misspelled word then does not compile.
+// Options whose value is one of a few words: an enum inside the program, a word in files and on the command line. Beside an enum E whose
+// values count from 0 there is `constexpr auto words(E)`, an array of its words in the order of the values. Code uses only the enum, so a
+// misspelled word does not compile.
 #pragma once
 
 #include <array>
@@ -15,13 +16,13 @@ concept Worded = std::is_enum_v<E> && sizeof(E) == 1 && requires(E value) {
   words(value).size();
 };
 
-// The word of a value.
+// Returns the word of a value.
 template <Worded E>
 constexpr std::string_view word(E value) {
   return words(value)[static_cast<size_t>(value)];
 }
 
-// The value of a word that is known to be one of them.
+// Returns the value of a word that is known to be one of them.
 template <Worded E>
 E from_word(std::string_view text) {
   for (size_t i = 0; i < words(E{}).size(); ++i)
@@ -32,7 +33,7 @@ E from_word(std::string_view text) {
 
 }  // namespace starling
 
-// Messages show the word.
+// Formats a value as its word.
 template <starling::Worded E>
 struct fmt::formatter<E> : fmt::formatter<std::string_view> {
   auto format(E value, fmt::format_context& context) const {

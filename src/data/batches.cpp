@@ -1,4 +1,4 @@
-// How batches are cut is the same for training, accumulation and validation: cut() below.
+// Training, gradient accumulation and validation all cut batches in the same way: see cut() below.
 #include "data/batches.h"
 
 #include <algorithm>
@@ -12,23 +12,23 @@
 namespace starling {
 namespace {
 
-constexpr uint32_t kOrderStream = 0;                   // of the epoch's permutation; corpus c chooses its samples with stream 1 + c
-constexpr uint64_t kWindowStream = 1u << 31;           // of the order of batches within a window
-constexpr uint64_t kCutSeed = 0x9e3779b97f4a7c15u;     // times the epoch and 1, of the words that are cut anew
+constexpr uint32_t kOrderStream = 0;                   // for the permutation of the epoch; corpus c chooses its samples with stream 1 + c
+constexpr uint64_t kWindowStream = 1u << 31;           // for the order of batches within a window
+constexpr uint64_t kCutSeed = 0x9e3779b97f4a7c15u;     // for subword sampling: multiplied by epoch + 1
 constexpr int64_t kMaxBatchTokens = int64_t{1} << 28;  // offsets are int32 and source sides may be larger
 
 struct Limits {
   int64_t target, source;
 };
 
-// One pass: batches of at most the limits, each aiming at the end of its share of all target tokens.
+// Cuts in one pass: batches within the limits, each ending near the end of its share of all target tokens.
 template <class LengthsOf>
 std::vector<int64_t> cut_into(int64_t count, const LengthsOf& lengths_of, Limits limits, int64_t parts, int64_t total) {
   std::vector<int64_t> cuts{0};
   int64_t source = 0, target = 0, done = 0;  // of the open batch; target tokens before it and in it
   for (int64_t i = 0; i < count; ++i) {
     const PairLengths lengths = lengths_of(i);
-    // Share k ends at total * k / parts; the sentence that crosses it goes to the side on which more of it lies.
+    // Share k ends at total * k / parts; a sentence that crosses this point goes to the side with more of its tokens.
     const auto share = static_cast<double>(total) * static_cast<double>(cuts.size()) / static_cast<double>(parts);
     const bool full = target + lengths.target > limits.target || source + lengths.source > limits.source;
     const bool share_reached = static_cast<double>(done) + 0.5 * lengths.target > share;
@@ -44,8 +44,8 @@ std::vector<int64_t> cut_into(int64_t count, const LengthsOf& lengths_of, Limits
   return cuts;
 }
 
-// Cuts sentences 0..count-1 into runs within the limits, about equal in target tokens, as few as possible: the number of parts
-// is raised until the cut has just as many.
+// Cuts sentences 0..count-1 into as few runs as possible, within the limits and about equal in target tokens: raises the number of parts
+// until the cut has no more than that.
 template <class LengthsOf>
 std::vector<int64_t> cut(int64_t count, const LengthsOf& lengths_of, Limits limits) {
   int64_t total = 0;
@@ -79,14 +79,14 @@ std::vector<double> checked_weights(const TokenStore& store, const BatchOptions&
 
 std::string nothing_left(const FilterCounts& counts) {
   return fmt::format(
-      "no training sentence is left: of {} pairs {} were empty, {} too long, {} of unlike lengths, {} kept; loosen the filters, "
+      "no training sentence is left: of {} pairs, {} were empty, {} too long, {} too different in length, {} kept; loosen the filters, "
       "or give a corpus a weight above 0",
       counts.total, counts.empty, counts.too_long, counts.ratio, counts.kept);
 }
 
 }  // namespace
 
-// Which pair of the store stands at which place of an epoch.
+// Maps positions in an epoch to pairs of the store.
 class BatchStream::Epoch {
  public:
   Epoch(const BatchStream& stream, int64_t epoch)
@@ -106,7 +106,7 @@ class BatchStream::Epoch {
     while (corpora_[c].first > sample) --c;
     const Corpus& corpus = corpora_[c];
     const int64_t within = (sample - corpus.first) % corpus.size;
-    // A corpus that is shown whole needs no choice; otherwise the first samples of a permutation are one without replacement.
+    // A corpus shown whole needs no choice; otherwise the first samples of a permutation are a choice without replacement.
     if (corpus.samples == corpus.size) return corpus.begin + within;
     return corpus.begin + static_cast<int64_t>(choice_[c](static_cast<uint64_t>(within)));
   }
@@ -132,7 +132,7 @@ BatchStream::BatchStream(const TokenStore& store, const BatchOptions& options) :
     samples_ += samples;
   }
   if (samples_ == 0) throw DataError(nothing_left(store.counts()));
-  // A window holds about window_batches batches; the number of sentences is fixed, so that windows can be found without reading.
+  // A window holds about window_batches batches. Its number of sentences is fixed, so that a window can be located without reading.
   const double tokens_a_side = std::max(1.0, static_cast<double>(store.tokens()) / 2 / static_cast<double>(store.size()));
   const double wanted = static_cast<double>(options.window_batches) * static_cast<double>(options.batch_tokens) / tokens_a_side;
   window_samples_ = std::clamp<int64_t>(std::llround(wanted), 1, std::min<int64_t>(samples_, int64_t{1} << 26));
@@ -178,7 +178,7 @@ Batch BatchStream::next() {
   return batch;
 }
 
-// The last sentence of a side.
+// Returns the last sentence of a side.
 void BatchStream::cut_anew(PackedTokens& side, const SubwordSampler& sampler, uint64_t stream) const {
   const auto begin = static_cast<size_t>(side.offsets[side.offsets.size() - 2]);
   Random random(options_.seed + kCutSeed * static_cast<uint64_t>(position_.epoch + 1), stream);
@@ -201,7 +201,7 @@ void BatchStream::advance() {
 
 void BatchStream::seek(const BatchPosition& position) {
   if (position.epoch < 0 || position.index < 0)
-    throw DataError(fmt::format("epoch {}, batch {} is no position; the saved state is damaged", position.epoch, position.index));
+    throw DataError(fmt::format("epoch {}, batch {} is not a valid position; the saved state is damaged", position.epoch, position.index));
   loaded_ = false;
   const Epoch epoch(*this, position.epoch);
   int64_t passed = 0;
@@ -244,7 +244,7 @@ PairLengths lengths_in(const Batch& batch, int64_t i) {
   return {length(batch.source), length(batch.target)};
 }
 
-// Puts sentences [begin, end) of a batch behind those of another.
+// Appends sentences [begin, end) of a batch to those of another.
 void add_sentences(const Batch& batch, int64_t begin, int64_t end, Batch& all) {
   all.sample_ids.insert(all.sample_ids.end(), batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
   if (!batch.weights.empty()) all.weights.insert(all.weights.end(), batch.weights.begin() + begin, batch.weights.begin() + end);
@@ -288,7 +288,7 @@ Batch share_between(const Batch& batch, double from, double to, double whole, do
   const int64_t sentences = batch.target.sentences();
   const double total =
       source_weight * static_cast<double>(batch.source.count()) + target_weight * static_cast<double>(batch.target.count());
-  // Sentence i belongs to the part in which the middle of its cost lies.
+  // Sentence i belongs to the part that contains the midpoint of its cost.
   int64_t begin = sentences, end = sentences;
   double before = 0;
   for (int64_t i = 0; i < sentences; ++i) {

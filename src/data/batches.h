@@ -1,6 +1,6 @@
-// Batches of packed tokens in a seeded order. The order of an epoch is a computed permutation of the samples (no list of them is
-// ever held); windows of it are sorted by length, cut into batches and shuffled, so that memory is bounded by a window however large
-// the corpus is. Everything is a pure function of (store, options, epoch, index): workers and resumed runs need only a position.
+// Batches of packed tokens in a seeded order. The order of an epoch is a computed permutation of the samples, never a stored list. Windows
+// of it are sorted by length, cut into batches and shuffled, so that memory is bounded by a window however large the corpus is.
+// Everything is a pure function of (store, options, epoch, index): workers and resumed runs need only a position.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@
 
 namespace starling {
 
-// How the words of a batch are cut anew. Batches are cut by the tokens as stored, so that they are the same sentences, some tokens longer;
-// a side that would be longer than `max_length` stays as it is.
+// How the words of a batch are segmented again (subword regularisation). The stored tokens decide which sentences form a batch, so a batch
+// has the same sentences, a few tokens longer. A side that would exceed `max_length` keeps its stored tokens.
 struct SubwordSampling {
-  std::shared_ptr<const SubwordSampler> source, target;  // none: the tokens as stored
+  std::shared_ptr<const SubwordSampler> source, target;  // null: the tokens as stored
   int64_t max_length = 256;
 };
 
 struct BatchOptions {
-  int64_t batch_tokens = 4000;   // target tokens a batch, never exceeded except by a single longer sentence
-  double max_source_factor = 2;  // source tokens a batch: at most this times batch_tokens
+  int64_t batch_tokens = 4000;   // target tokens per batch, never exceeded except by a single longer sentence
+  double max_source_factor = 2;  // source tokens per batch: at most this times batch_tokens
   int64_t window_batches = 64;   // batches sorted and cut together; larger: more even lengths, more memory
   uint64_t seed = 1;
   std::vector<double> weights;  // by corpus; empty: 1 for each
@@ -44,31 +44,31 @@ class BatchStream {
   /// Reads from `store`, which must outlive the stream. Throws ConfigError for impossible options, DataError if no sample is left.
   BatchStream(const TokenStore& store, const BatchOptions& options);
 
-  /// The next batch; epochs follow each other without end.
+  /// Returns the next batch; epochs follow each other without end.
   Batch next();
 
-  /// Where next() is: save it with a checkpoint, give it to seek() to continue. At an epoch's end it is {epoch + 1, 0}.
+  /// The position of the next batch: save it in a checkpoint and pass it to seek() to resume. At the end of an epoch it is {epoch + 1, 0}.
   BatchPosition position() const { return position_; }
-  /// Continues at a position, which need not be near; costs lengths and sorting of the epoch up to there, no tokens are read.
-  /// Throws DataError if the epoch has fewer batches: then the position belongs to other data or options.
+  /// Continues at any position. Costs reading and sorting the lengths of the epoch up to there; no tokens are read. Throws DataError if the
+  /// epoch has fewer batches: the position then belongs to other data or options.
   void seek(const BatchPosition& position);
 
   int64_t samples_per_epoch() const { return samples_; }
-  /// Batches in an epoch; costs a pass over its lengths.
+  /// Returns the number of batches in an epoch; costs a pass over its lengths.
   int64_t count_batches(int64_t epoch) const;
 
  private:
   struct Corpus {
-    int64_t begin, size, samples, first;  // pairs in the store; samples an epoch; number of its first sample
+    int64_t begin, size, samples, first;  // first pair and pairs in the store; samples per epoch; number of its first sample
   };
   struct Sample {
-    int64_t place, pair;  // place in the epoch's order (the sample id), pair in the store
+    int64_t place, pair;  // position in the epoch's order (the sample id), pair in the store
     PairLengths lengths;
   };
   struct Window {
     std::vector<Sample> samples;   // sorted by length
     std::vector<int64_t> cuts{0};  // batch i: samples cuts[i]..cuts[i+1]
-    std::vector<int64_t> order;    // in which its batches come
+    std::vector<int64_t> order;    // of its batches
     int64_t batches() const { return static_cast<int64_t>(cuts.size()) - 1; }
   };
   class Epoch;
@@ -88,22 +88,22 @@ class BatchStream {
   bool loaded_ = false;
 };
 
-/// The sentences of `more` behind those of `to`.
+/// Appends the sentences of `more` to those of `to`.
 void append(Batch& to, const Batch& more);
 
-/// Cuts a batch into parts of whole sentences with at most `max_target_tokens` each (a single longer sentence is a part of its own)
-/// and at most `max_source_tokens`; parts are about equal, in order, and keep epoch, index, weights and sample ids.
+/// Splits a batch into parts of whole sentences with at most `max_target_tokens` and `max_source_tokens` each (a single longer sentence is
+/// a part of its own). Parts are about equal, in order, and keep epoch, index, weights and sample ids.
 std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens);
 /// The same with twice as many source tokens.
 std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens);
 
-/// Part `index` of `count` of a batch: consecutive whole sentences, so that all parts cost about the same, a source token source_weight and
-/// a target token target_weight. A part may be empty.
+/// Returns part `index` of `count` of a batch: consecutive whole sentences, chosen so that all parts cost about the same, where a source
+/// token costs source_weight and a target token target_weight. A part may be empty.
 Batch slice_for_rank(const Batch& batch, int index, int count, double source_weight, double target_weight);
-/// Likewise what lies between two points of a batch that costs `whole`.
+/// Likewise returns the part between two points of a batch whose total cost is `whole`.
 Batch share_between(const Batch& batch, double from, double to, double whole, double source_weight, double target_weight);
 
-/// Batches of encoded pairs, sorted by length: for validation. sample_ids are indices into `pairs` and so restore the order.
+/// Makes batches of encoded pairs, sorted by length, for validation. sample_ids are indices into `pairs`, so the order can be restored.
 std::vector<Batch> make_batches(std::span<const EncodedPair> pairs, int64_t batch_tokens);
 
 }  // namespace starling

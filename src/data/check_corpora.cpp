@@ -1,4 +1,4 @@
-// The checking pass: every file is read once to its end, several at a time, before anything is made of the text.
+// The checking pass: reads every file once to its end, several at a time, before the text is processed.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct CheckedFile {
   std::exception_ptr failure;
 };
 
-// What all threads have read, for the line that one of them writes.
+// How much all threads have read, for the progress line that one of them writes.
 struct CheckProgress {
   TaskProgress task;
   uint64_t all_bytes;
@@ -58,7 +58,8 @@ void check(CheckedFile& file, bool speaks, CheckProgress& progress) {
   }
 }
 
-// As a reader of pairs would meet them: the defect on the earlier line, on the source side if they are on the same, then the lengths.
+// Throws the defect that a reader of pairs would meet first: that on the earlier line (the source side's if both are on the same line),
+// then a difference in the numbers of lines.
 void require_whole(const CheckedFile& source, const CheckedFile& target) {
   const auto line = [](const CheckedFile& file) { return file.failure ? file.lines : std::numeric_limits<int64_t>::max(); };
   const CheckedFile& first = line(source) <= line(target) ? source : target;
@@ -80,7 +81,7 @@ std::vector<int64_t> check_corpora(const DataOptions& options, int threads, cons
   check_options(options);
   std::vector<CheckedFile> files;
   for (const CorpusFiles& corpus : options.train) {
-    PairReader opened(corpus);  // a missing file is told before an hour of reading
+    PairReader opened(corpus);  // reports a missing file before an hour of reading
     files.push_back({&corpus, corpus.source});
     if (corpus.tsv.empty()) files.push_back({&corpus, corpus.target});
   }
@@ -91,7 +92,7 @@ std::vector<int64_t> check_corpora(const DataOptions& options, int threads, cons
     const bool speaks = worker == 0;
     for (size_t i; (i = next++) < files.size();) {
       const bool begins_corpus = i == 0 || files[i].corpus != files[i - 1].corpus;
-      if (begins_corpus && failed) continue;  // an earlier corpus has the defect that is told
+      if (begins_corpus && failed) continue;  // the defect of an earlier corpus will be reported
       check(files[i], speaks, progress);
       if (files[i].failure) failed = true;
     }

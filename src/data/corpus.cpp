@@ -1,4 +1,4 @@
-// Reading and checking parallel text; the rules are described in docs/guides/data.md.
+// Reads and checks parallel text; docs/guides/data.md describes the rules.
 #include "data/corpus.h"
 
 #include <sys/stat.h>
@@ -14,12 +14,12 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kMaxLength = int64_t{1} << 20;  // tokens a sentence; the token store's index has 24 bits for a length
+constexpr int64_t kMaxLength = int64_t{1} << 20;  // tokens per sentence; the token store's index has 24 bits for a length
 constexpr double kMaxWeight = 1e4;
 
 constexpr const char* kReadTwice = "parallel text cannot come from {}, as it may be read more than once; store it in a file and name that";
 
-// What can be read only once, in words; "" if it is anything else, or not there. /dev/null is as empty the second time.
+// Describes a source that can be read only once; "" for any other, or if it does not exist. /dev/null is just as empty the second time.
 const char* read_once(const std::string& path) {
   struct stat status {};
   if (path.empty() || ::stat(path.c_str(), &status) != 0) return "";
@@ -101,7 +101,7 @@ DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string
                                counted(a_lines, "line"), b, b_lines));
 }
 
-// Walks over the corpora and hands out one line at a time.
+// Walks over the corpora line by line.
 class CorpusLines::LineWalk {
  public:
   LineWalk(const DataOptions& options, Side side) : corpora_(options.train), side_(side) {}

@@ -1,5 +1,5 @@
-// Parallel text as the user names it: pairs of files or one file of two tab-separated columns, with weights.
-// The checking pass reads everything once before training starts, so that no defect of line 40,000,000 shows up after a day.
+// Parallel text as the user names it: pairs of files or one file with two tab-separated columns, with weights.
+// The checking pass reads everything once before training starts, so that a defect on line 40,000,000 does not show up after a day.
 #pragma once
 
 #include <cstdint>
@@ -26,23 +26,23 @@ struct DataOptions {
   std::vector<CorpusFiles> train;
   int64_t max_length = 256;  // tokens a side, end of sentence included; longer pairs are dropped
   double max_ratio = 0;      // longer side over shorter side in tokens, pairs above it are dropped; 0: off
-  double subword_alpha = 0;  // of a SubwordSampler for the batches; 0: the stored tokens as they are
+  double subword_alpha = 0;  // alpha of the batches' SubwordSampler; 0: the stored tokens as they are
 };
 
-/// Throws ConfigError unless these are two sides or a tsv, in files that can be read as often as need be: pipes cannot.
+/// Throws ConfigError unless these are two sides or a tsv, in files that can be read more than once (pipes cannot).
 void require_files(const CorpusFiles& files);
 
-/// Throws ConfigError if the options cannot be meant: no corpus, half a pair, weights or limits out of range, standard input or a pipe.
+/// Throws ConfigError for invalid options: no corpus, half a pair, weights or limits out of range, standard input or a pipe.
 void check_options(const DataOptions& options);
 
-// The sentence pairs of one corpus in order.
+// Reads the sentence pairs of one corpus in order.
 class PairReader {
  public:
   /// Opens the files; throws ConfigError, IoError or DataError.
   explicit PairReader(const CorpusFiles& files);
 
-  /// The next pair, views valid until the next call; false at the end. Throws DataError for everything LineReader refuses, for
-  /// sides with unequal numbers of lines (naming both numbers) and for TSV lines without exactly two columns.
+  /// Gets the next pair, as views valid until the next call; returns false at the end. Throws DataError for everything LineReader refuses,
+  /// for sides with unequal numbers of lines (naming both numbers) and for TSV lines without exactly two columns.
   bool next(std::string_view& source, std::string_view& target);
 
   int64_t line_number() const { return first_.line_number(); }
@@ -56,24 +56,24 @@ class PairReader {
   std::optional<LineReader> second_;
 };
 
-/// The error for sides with unequal numbers of lines; it begins with the end of the shorter.
+/// Builds the error for sides with unequal numbers of lines; it begins with the last line of the shorter side.
 DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string& b, int64_t b_lines);
 
-/// Bytes of all the files, as they are on the disk; a file that is not there counts as empty.
+/// Returns the bytes of all files as they are on disk; a missing file counts as empty.
 uint64_t corpus_bytes(const DataOptions& options);
 
-/// Reads every corpus to its end, several files at a time, and returns the number of pairs of each; throws the first defect.
+/// Reads every corpus to its end, several files at a time, and returns the number of pairs in each; throws the first defect.
 std::vector<int64_t> check_corpora(const DataOptions& options, int threads = 1, const Say& say = {});
 
 enum class Side { source, target, both };
 
-// The lines of all corpora, one after the other (both: source, target, source, ...), as train_vocabulary wants them: a call gives the
-// next line, valid until the next call, or returns false at the end. Copies walk together. Throws like PairReader.
+// The lines of all corpora in sequence (both: source, target, source, ...) as a LineSource for train_vocabulary: a call gets the next line,
+// valid until the next call, or returns false at the end. Copies share one position. Throws like PairReader.
 class CorpusLines {
  public:
   CorpusLines(const DataOptions& options, Side side);
   bool operator()(std::string_view& line) const;
-  /// Share of the text that has been read.
+  /// Returns the share of the text that has been read.
   double fraction() const;
 
  private:

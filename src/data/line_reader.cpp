@@ -1,5 +1,5 @@
-// Reading lines: a raw file descriptor, optionally wrapped by an inflater, feeds one growing buffer in which lines are found
-// by memchr. Own loops around zlib and libzstd, because both libraries' file interfaces accept torn files in silence.
+// Reads lines: a raw file descriptor, optionally wrapped by a decompressor, feeds one growing buffer in which memchr finds the lines.
+// The loops around zlib and libzstd are our own, because the file interfaces of both libraries silently accept truncated files.
 #include "data/line_reader.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 namespace starling {
 namespace {
 
-constexpr size_t kChunk = size_t{256} << 10;  // bytes a system call; larger gains nothing measurable
+constexpr size_t kChunk = size_t{256} << 10;  // bytes per system call; larger gains nothing measurable
 
 std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
 
@@ -75,8 +75,8 @@ bool is_zstd(std::string_view head) {  // a frame, or a skippable frame
   return head.substr(0, 4) == "\x28\xb5\x2f\xfd" || ((head[0] & 0xf0) == 0x50 && head.substr(1, 3) == "\x2a\x4d\x18");
 }
 
-// The first bytes of a file, looked at and then given out again. More than one read is waited for only while they may be an archive's:
-// somebody may type the lines.
+// Peeks at the first bytes of a file and then returns them again. It makes more than one read only while they may be those of an archive,
+// since somebody may be typing the lines.
 class Peeked : public ByteSource {
  public:
   explicit Peeked(std::unique_ptr<ByteSource> inner) : inner_(std::move(inner)) {
@@ -111,7 +111,7 @@ class Peeked : public ByteSource {
 
 constexpr const char* kMendArchive = "copy or compress the file again";
 
-// All members of a gzip file, one after the other; zero bytes after the last are padding, as gzip itself treats them.
+// Reads all members of a gzip file in sequence; zero bytes after the last are padding, as for gzip itself.
 class GzipBytes : public ByteSource {
  public:
   explicit GzipBytes(std::unique_ptr<ByteSource> inner) : inner_(std::move(inner)), input_(kChunk) {
@@ -166,10 +166,10 @@ class GzipBytes : public ByteSource {
   int64_t members_ = 0;
 };
 
-constexpr int kWindowLog = 31;  // the longest that zstd writes (--long=31): 2 GiB that a reader may have to keep
+constexpr int kWindowLog = 31;  // the longest window that zstd writes (--long=31): a reader may have to keep 2 GiB
 
-// The bytes before its place that a frame may repeat, from its header (RFC 8878, 3.1.1.1); 0 if it is no longer than its text, or if this
-// is no whole header.
+// Returns the window size of a frame from its header (RFC 8878, 3.1.1.1); 0 if the frame has no window because it is a single segment, or
+// if the header is incomplete.
 uint64_t window_of(std::string_view frame) {
   if (frame.size() < 6 || frame.substr(0, 4) != "\x28\xb5\x2f\xfd") return 0;
   const auto descriptor = static_cast<unsigned char>(frame[4]), window = static_cast<unsigned char>(frame[5]);
@@ -178,7 +178,7 @@ uint64_t window_of(std::string_view frame) {
   return base + base / 8 * (window & 7);
 }
 
-// Windows of up to 128 MiB, as zstd has them without being told, are always tried.
+// Throws DataError unless a window fits. Windows of up to 128 MiB, which zstd uses without --long, are always tried.
 void require_window(uint64_t bytes) {
   if (bytes <= uint64_t{128} << 20) return;
   const auto refuse = [&](const std::string& why) {
@@ -187,11 +187,12 @@ void require_window(uint64_t bytes) {
                     "--long=31 ARCHIVE > TEXT, or compress it again without --long",
                     bytes >> 20, why));
   };
-  if (bytes > uint64_t{1} << kWindowLog) refuse(fmt::format("more than the {} MiB that are kept here", (uint64_t{1} << kWindowLog) >> 20));
-  if (const UsableMemory memory = usable_memory(); static_cast<uint64_t>(memory.bytes) < bytes) refuse("and usable is " + memory.text());
+  if (bytes > uint64_t{1} << kWindowLog) refuse(fmt::format("more than the {} MiB that are supported", (uint64_t{1} << kWindowLog) >> 20));
+  if (const UsableMemory memory = usable_memory(); static_cast<uint64_t>(memory.bytes) < bytes)
+    refuse("but usable is only " + memory.text());
 }
 
-// All frames of a Zstandard file.
+// Reads all frames of a Zstandard file.
 class ZstdBytes : public ByteSource {
  public:
   explicit ZstdBytes(std::unique_ptr<ByteSource> inner)
@@ -223,7 +224,7 @@ class ZstdBytes : public ByteSource {
     if (ZSTD_isError(remaining_))
       throw DataError(fmt::format("the Zstandard archive is damaged ({}); {}", ZSTD_getErrorName(remaining_), kMendArchive));
   }
-  // The input is at its end: gives out what the decoder still holds; a frame left open then was cut short.
+  // At the end of the input: returns what the decoder still holds. A frame that is still open then was truncated.
   bool drain(ZSTD_outBuffer& output) {
     if (remaining_ == 0) return false;
     step(output);
@@ -238,7 +239,7 @@ class ZstdBytes : public ByteSource {
   size_t remaining_ = 0;  // 0: between frames
 };
 
-// What a line is whose bytes are those of no text in any encoding of bytes, and how to mend it; "" if it may be text.
+// Says what a line is if its bytes cannot be text in any byte-based encoding, and how to fix it; "" if it may be text.
 std::string not_text(std::string_view line) {
   const auto is_control = [](char c) { return c >= 0 && c < ' ' && std::string_view("\t\n\v\f\r\x1b").find(c) == std::string_view::npos; };
   int64_t zeros[2] = {0, 0}, controls = 0;
@@ -252,13 +253,13 @@ std::string not_text(std::string_view line) {
   return "";
 }
 
-// DataError for what is no text. `inside`: the archive that it is packed in, if any.
+// Throws DataError if the content is not text. `inside`: the archive that contains it; "" if none.
 void refuse_foreign(std::string_view head, const std::string& path, const char* inside) {
   std::optional<ForeignFormat> found = foreign_format(head);
   if (*inside && is_gzip(head)) found = ForeignFormat{"a gzip archive", ""};
   if (*inside && is_zstd(head)) found = ForeignFormat{"a Zstandard archive", ""};
   if (!found) return;
-  throw DataError(*inside ? fmt::format("in the {} archive is {}, and not text; unpack both first", inside, found->name)
+  throw DataError(*inside ? fmt::format("the {} archive contains {} instead of text; unpack both first", inside, found->name)
                           : describe(*found, path));
 }
 
@@ -346,14 +347,14 @@ void LineReader::fill() {
 
 void LineReader::fail(int64_t line, const std::string& message) const { throw DataError(fmt::format("{}:{}: {}", path_, line, message)); }
 
-// Of what has no line feed.
+// Refuses text without a line feed if it has carriage returns.
 void LineReader::refuse_carriage_returns(std::string_view text) const {
   if (text.find('\r') != std::string_view::npos)
     fail(line_number_ + 1,
          "the lines end in carriage returns alone, as on old Macintoshes; convert the file with: tr '\\r' '\\n' < FILE > TEXT");
 }
 
-// The line without carriage return and byte order mark, if nothing is wrong with it.
+// Checks a line and returns it without carriage return and byte order mark.
 std::string_view LineReader::checked(std::string_view line) const {
   const int64_t number = line_number_ + 1;
   if (line.size() > kMaxLineBytes)

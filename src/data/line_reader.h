@@ -1,7 +1,8 @@
-// Lines of text from plain, gzip or Zstandard files, from standard input or from memory.
-// The format is told by the content's first bytes, so that a wrongly named file is read or refused, never misread, and other archives are
-// named (data/foreign_formats.h). A Zstandard archive takes its window of memory, at most 2 GiB (zstd --long=31). All checks
-// that make text safe for the rest of the program (UTF-8, NUL bytes, absurd lengths, torn archives) are made here, once, with file:line.
+// Reads lines of text from plain, gzip or Zstandard files, from standard input or from memory.
+// The first bytes of the content decide the format, so that a wrongly named file is read or refused but never misread; unsupported formats
+// are named (data/foreign_formats.h). A Zstandard archive needs as much memory as its window, at most 2 GiB (zstd --long=31). All checks
+// that make text safe for the rest of the program (UTF-8, NUL bytes, absurd lengths, truncated archives) are made once, here, with
+// file:line.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 
 namespace starling {
 
-// A stream of bytes; read returns 0 at the end. Errors name the path; what they say is completed with the line by LineReader.
+// A stream of bytes; read returns 0 at the end. IoErrors name the path; LineReader adds path and line to DataErrors.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual size_t read(char* data, size_t capacity) = 0;
-  /// Bytes of the file read so far, which for an archive are compressed ones.
+  /// Returns the bytes of the file read so far; for an archive, compressed bytes.
   virtual uint64_t position() const = 0;
 };
 
@@ -26,21 +27,21 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& path);
 
 class LineReader {
  public:
-  static constexpr size_t kMaxLineBytes = size_t{16} << 20;  // longer lines are surely not text; bounds the memory
+  static constexpr size_t kMaxLineBytes = size_t{16} << 20;  // longer lines are certainly not text; bounds the memory
 
   /// Opens `path` ("-" is standard input); throws IoError if it cannot be opened.
   explicit LineReader(const std::string& path);
   /// Reads `bytes`, which must outlive the reader, as it reads a file; errors call them `name`.
   LineReader(const std::string& name, std::string_view bytes);
 
-  /// The next line without its line end, valid until the next call; false at the end. Throws DataError ("file:line: ...") on
-  /// invalid UTF-8, NUL bytes, lines above kMaxLineBytes and damaged archives, IoError if the system refuses to read.
+  /// Gets the next line without its line end, valid until the next call; returns false at the end. Throws DataError ("file:line: ...") for
+  /// invalid UTF-8, NUL bytes, lines longer than kMaxLineBytes and damaged archives, IoError if reading fails.
   bool next(std::string_view& line);
 
   /// 1-based number of the line last returned (0 before the first).
   int64_t line_number() const { return line_number_; }
   const std::string& path() const { return path_; }
-  /// Bytes of the file read so far, of an archive compressed ones; a little more than the lines that were given out.
+  /// Returns the bytes of the file read so far (for an archive, compressed bytes), slightly more than those of the lines returned.
   uint64_t bytes_read() const { return bytes_->position(); }
 
  private:

@@ -1,6 +1,6 @@
 // A seeded pseudo-random permutation of 0..n-1 that is computed, not stored: shuffling a billion sentences takes no memory.
-// It is a Feistel network over the smallest power of two that holds n, with cycle walking: values outside 0..n-1 are encrypted
-// again until one falls inside (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002; fewer than two turns on average).
+// It is a Feistel network over the smallest power of two that is at least n, with cycle walking: values outside 0..n-1 are encrypted
+// again until one falls inside (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002; fewer than two encryptions on average).
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class Permutation {
 
   uint64_t size() const { return n_; }
 
-  /// The image of `index`, 0 <= index < n.
+  /// Returns the image of `index`, 0 <= index < n.
   uint64_t operator()(uint64_t index) const {
     do {
       index = encrypt(index);

@@ -14,7 +14,7 @@ namespace {
 constexpr char kMagic[8] = {'S', 'T', 'A', 'R', 'L', 'T', 'O', 'K'};  // ends the file
 constexpr int kLengthBits = 24;
 constexpr uint64_t kMaxTokens = uint64_t{1} << (64 - kLengthBits);
-constexpr size_t kBuffer = size_t{1} << 20;  // bytes a system call
+constexpr size_t kBuffer = size_t{1} << 20;  // bytes per system call
 constexpr size_t kEnd = sizeof(ShardFacts) + sizeof kMagic;
 constexpr size_t kUnsummed = sizeof(uint64_t) + sizeof kMagic;  // the checksum and what follows
 
@@ -24,7 +24,7 @@ uint64_t file_bytes(const ShardFacts& facts) {
   return rounded_up(facts.tokens * facts.token_bytes) + 8 * (static_cast<uint64_t>(facts.counts.kept) + 1) + kEnd;
 }
 
-// Hashes all bytes but the last kUnsummed and keeps the last kEnd, while a file passes by in pieces.
+// Reads a file in pieces, hashes all bytes except the last kUnsummed, and keeps the last kEnd.
 class PassingFile {
  public:
   void add(std::span<const std::byte> bytes) {
@@ -51,7 +51,7 @@ class PassingFile {
 }  // namespace
 
 void refuse_token_file(const std::string& path, const std::string& what) {
-  throw DataError(fmt::format("{}: {}; delete the file, it is made again from the text", path, what));
+  throw DataError(fmt::format("{}: {}; delete the file, it will be rebuilt from the text", path, what));
 }
 
 FilterCounts& FilterCounts::operator+=(const FilterCounts& other) {
@@ -81,13 +81,13 @@ ShardFacts verify_shard(FileSystem& files, const std::string& directory, uint64_
   if (facts.fingerprint != fingerprint || facts.number != number) refuse_token_file(path, "is another shard, renamed");
   const bool possible = (facts.token_bytes == 2 || facts.token_bytes == 4) && facts.tokens <= file.size() && facts.counts.kept >= 0 &&
                         static_cast<uint64_t>(facts.counts.kept) <= file.size();
-  if (!possible || file_bytes(facts) != file.size()) refuse_token_file(path, "has a wrong size");
+  if (!possible || file_bytes(facts) != file.size()) refuse_token_file(path, "has the wrong size");
   return facts;
 }
 
 // ---- writing
 
-// A file under another name until committed, written in pieces of a megabyte.
+// A file that has a temporary name until it is committed, written in pieces of a megabyte.
 class ShardWriter::File {
  public:
   File(FileSystem& files, const std::string& path)
@@ -99,7 +99,7 @@ class ShardWriter::File {
     file_.reset();
     try {
       files_.remove(temporary_);
-    } catch (...) {  // the error that brought us here matters more; the next build writes over the remains
+    } catch (...) {  // the error that led here matters more; the next build overwrites the remains
     }
   }
   File(const File&) = delete;
@@ -181,7 +181,7 @@ ShardFacts ShardWriter::finish(const FilterCounts& counts) {
 
 ShardReader::ShardReader(FileSystem& files, const std::string& directory, const ShardFacts& facts)
     : path_(shard_path(directory, facts.fingerprint, facts.number)), facts_(facts), file_(files.map(path_)), guard_(file_->bytes(), path_) {
-  if (file_->bytes().size() != file_bytes(facts)) refuse_token_file(path_, "has a wrong size");
+  if (file_->bytes().size() != file_bytes(facts)) refuse_token_file(path_, "has the wrong size");
   tokens_ = file_->bytes().data();
   entries_ = tokens_ + rounded_up(facts.tokens * facts.token_bytes);
 }
@@ -200,7 +200,7 @@ ShardReader::Pair ShardReader::pair(int64_t i) const {
 
 namespace {
 
-// Copies ids; the first that is too large, or nothing (-1).
+// Copies ids; returns the first that is too large, or -1.
 template <class Token>
 int64_t widen(const std::byte* from, uint64_t count, uint32_t limit, std::vector<int32_t>& to) {
   const size_t old = to.size();

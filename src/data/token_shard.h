@@ -1,5 +1,5 @@
-// One file of a token store: the pairs that some hundred thousand lines of a corpus gave. It describes and checks itself, so that a
-// store whose making was interrupted is continued behind its last whole shard, and damage costs one shard, not the store.
+// One file of a token store: the pairs from about a hundred thousand lines of a corpus. It contains its own description and checksum, so
+// that an interrupted build resumes after the last complete shard, and damage costs one shard instead of the store.
 #pragma once
 
 #include <cstddef>
@@ -26,37 +26,38 @@ struct FilterCounts {
 
 constexpr uint32_t kTokenStoreVersion = 2;
 
-// What a store's index says of a shard, and its file at the end about itself.
+// The description of a shard, in the store's index and at the end of the shard's file.
 struct ShardFacts {
   FilterCounts counts;
-  uint64_t number = 0;       // of the shard in its store, from 0
+  uint64_t number = 0;       // index of the shard in its store
   uint64_t fingerprint = 0;  // of the store
   uint64_t tokens = 0;       // both sides
   uint32_t token_bytes = 0, version = kTokenStoreVersion;
-  uint64_t checksum = 0;  // of the whole file but this number and what follows
+  uint64_t checksum = 0;  // of the whole file, except this number and what follows it
   bool operator==(const ShardFacts&) const = default;
 };
 static_assert(sizeof(ShardFacts) == 80);
 
-/// DataError that a file of the store, a shard or the index, is not what it must be.
+/// Throws DataError for a damaged or wrong file of the store, a shard or the index.
 [[noreturn]] void refuse_token_file(const std::string& path, const std::string& what);
 
-/// The file of shard `number` in `directory`.
+/// Returns the path of shard `number` in `directory`.
 std::string shard_path(const std::string& directory, uint64_t fingerprint, uint64_t number);
 
-/// Reads the file once and checks it; throws IoError if it cannot be read, DataError naming the file if it is damaged or another's.
+/// Reads the file once and verifies it; throws IoError if it cannot be read, DataError naming the file if it is damaged or belongs to
+/// another store or place.
 ShardFacts verify_shard(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number);
 
-// A shard that is being written; it has its name only after finish(). Errors are IoError.
+// A shard that is being written; it gets its final name in finish(). Errors are IoError.
 class ShardWriter {
  public:
   ShardWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number, int token_bytes);
-  /// Removes what was written, unless finish() was reached.
+  /// Removes what was written, unless finish() succeeded.
   ~ShardWriter();
 
   /// Appends a pair; both sides end with end of sentence and are at most 2^24 - 1 tokens long.
   void append(std::span<const int32_t> source, std::span<const int32_t> target);
-  /// Writes the rest, syncs and renames; `counts.kept` must be the number of pairs appended.
+  /// Writes what is left, syncs and renames; `counts.kept` must be the number of pairs appended.
   ShardFacts finish(const FilterCounts& counts);
 
  private:
@@ -67,19 +68,19 @@ class ShardWriter {
   std::vector<uint16_t> narrow_;  // scratch of append
 };
 
-// A shard in use, memory-mapped. Each access checks what it reads, so that a file damaged later is an error and never a stray read.
+// Reads a memory-mapped shard. Each access checks what it reads, so that damage to the file causes an error and never a stray read.
 class ShardReader {
  public:
   struct Pair {
     uint64_t begin, source, target;  // position of the first token; lengths
   };
 
-  /// Throws DataError unless the file has the size that `facts` (of verify_shard) tell.
+  /// Throws DataError unless the file has the size implied by `facts` (from verify_shard).
   ShardReader(FileSystem& files, const std::string& directory, const ShardFacts& facts);
 
   int64_t pairs() const { return facts_.counts.kept; }
   Pair pair(int64_t i) const;
-  /// Appends `count` ids from position `begin`; DataError if one is not below `vocabulary_size`. `i` is the pair, for the message.
+  /// Appends `count` ids from position `begin`; throws DataError if an id is not below `vocabulary_size`. `i` is the pair, for the message.
   void append(int64_t i, uint64_t begin, uint64_t count, int32_t vocabulary_size, std::vector<int32_t>& to) const;
 
  private:

@@ -35,7 +35,8 @@ struct Index {
 
 std::string index_path(const std::string& directory) { return join_path(directory, kIndexName); }
 
-// Whether a name is of a store's file, whole or being written, of this or the first version: shard_path, the index, the tokens.
+// Returns whether a name is that of a store's file, complete or being written, of this or the first version: shard_path, the index, the
+// tokens.
 bool is_of_store(std::string_view name) {
   if (name.ends_with(".new")) name.remove_suffix(4);
   if (name == kIndexName || name == "train.tokens" || name == ".tmp-train.index") return true;
@@ -88,13 +89,13 @@ Index read_index(FileSystem& files, const std::string& directory) {
   bytes.remove_prefix(sizeof index.head);
   const uint64_t corpora = index.head.corpora, shards = index.head.shards;
   if (corpora > bytes.size() || shards > bytes.size() || bytes.size() != corpora * sizeof(FilterCounts) + shards * sizeof(ShardFacts))
-    refuse_token_file(path, "has a wrong size");
+    refuse_token_file(path, "has the wrong size");
   get(bytes, index.counts, corpora);
   get(bytes, index.shards, shards);
   return index;
 }
 
-// The first failure is the one of the lowest number, whatever the threads.
+// Runs a task for each shard and rethrows the failure with the lowest number, whatever the number of threads.
 void for_each_shard(uint64_t count, int threads, const std::function<void(uint64_t)>& task) {
   std::atomic<uint64_t> next{0};
   std::vector<std::exception_ptr> failures(count);
@@ -121,7 +122,7 @@ std::vector<std::optional<ShardFacts>> verified_shards(FileSystem& files, const 
     if (!std::binary_search(names.begin(), names.end(), file_name(shard_path(directory, fingerprint, i)))) return;
     try {
       shards[i] = verify_shard(files, directory, fingerprint, i);
-    } catch (const DataError&) {  // damaged, so not there
+    } catch (const DataError&) {  // damaged: counts as missing
     }
   });
   return shards;
@@ -179,7 +180,7 @@ void TokenStore::require_own(FileSystem& files, const std::string& directory) {
   for (const std::string& name : files.list(directory))
     if (!is_of_store(name) && !name.starts_with(".nfs"))  // NFS: a removed file that a process still has open
       throw ConfigError(
-          fmt::format("{}: has {} in it, but this is where the tokens of the training text are kept; move that elsewhere, or choose "
+          fmt::format("{}: contains {}, but this is where the tokens of the training text are kept; move that elsewhere, or choose "
                       "another train.output",
                       directory, name));
 }
@@ -275,7 +276,7 @@ void TokenStoreWriter::finish() {
   index.head.version = kTokenStoreVersion;
   index.counts = counts_;
   index.shards = shards_;
-  files_.sync_directory(directory_);  // the shards are there before the index says so
+  files_.sync_directory(directory_);  // the shards are durable before the index lists them
   files_.replace_file(index_path(directory_), to_bytes(index));
   std::set<std::string> keep{kIndexName};
   for (const ShardFacts& facts : shards_) keep.insert(file_name(shard_path(directory_, fingerprint_, facts.number)));

@@ -1,6 +1,5 @@
-// The training data as token ids in memory-mapped files beside the run: text is cut into pieces once, and a corpus larger than memory
-// costs address space only. The pairs are in shards (token_shard.h) and an index names them; docs/reference/token-store.md describes the
-// bytes.
+// The training data as token ids in memory-mapped files in the run directory: text is tokenised once, and a corpus larger than memory
+// costs only address space. The pairs are in shards (token_shard.h), which an index lists; docs/guides/data.md describes the format.
 #pragma once
 
 #include <cstddef>
@@ -24,34 +23,34 @@ struct PairLengths {
   int32_t source = 0, target = 0;  // tokens, end of sentence included
 };
 
-// What a directory holds for given inputs: no finished store, one made from other files, vocabularies or filters, or theirs.
+// What a directory contains for given inputs: no finished store, one built from other files, vocabularies or filters, or theirs.
 enum class StoreState { missing, other, current };
 
-// How a store is made; none of it changes the tokens.
+// How a store is built; none of it changes the tokens.
 struct StoreBuild {
   int threads = 1;
-  Say say;                       // what takes long, what was found damaged and what is used again; may be empty
-  bool checked = false;          // the corpora have just been read to their ends without a defect
-  int64_t shard_pairs = 131072;  // lines of a corpus that one shard covers; what a kill costs at most
+  Say say;                       // reports progress, damage and what is reused; may be empty
+  bool checked = false;          // the checking pass has just read the corpora without finding a defect
+  int64_t shard_pairs = 131072;  // lines of a corpus per shard; the most work that a kill can lose
 };
 
 class TokenStore {
  public:
-  /// Whether `directory` has a store made from these inputs. Reads only, and only what tells that; throws IoError if an input file is
-  /// missing. A store whose index is damaged, or that lacks a shard, counts as missing: it is made again from the text.
+  /// Returns whether `directory` has a store built from these inputs. Only reads, and no more than necessary; throws IoError if an input
+  /// file is missing. A store whose index is damaged, or that lacks a shard, counts as missing: it is rebuilt from the text.
   static StoreState look(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
                          const Vocabulary& target);
 
-  /// The store in `directory` (<run>/data) if it was made from these very files, vocabularies and filters and nothing in it is damaged;
-  /// else checks the corpora and tokenises what is missing. Whole shards that an interrupted build left are used again. The result does
-  /// not depend on the number of threads. Throws ConfigError (also as require_own), DataError (file:line) or IoError.
+  /// Opens the store in `directory` (<run>/data) if it was built from exactly these files, vocabularies and filters and nothing in it is
+  /// damaged; otherwise checks the corpora and tokenises what is missing. Complete shards from an interrupted build are reused. The result
+  /// does not depend on the number of threads. Throws ConfigError (as require_own does, too), DataError (file:line) or IoError.
   static TokenStore open_or_build(FileSystem& files, const std::string& directory, const DataOptions& data, const Vocabulary& source,
                                   const Vocabulary& target, const StoreBuild& build);
 
-  /// ConfigError, for a directory that is there, if it has anything else in it than tokens: what is made there anew takes its place.
+  /// Throws ConfigError if the directory exists and contains anything but tokens, because a new store replaces its content.
   static void require_own(FileSystem& files, const std::string& directory);
 
-  /// Removes the tokens, finished or not, and the directory unless there is something else in it.
+  /// Removes the tokens, finished or not, and the directory unless it contains something else.
   static void remove(FileSystem& files, const std::string& directory);
 
   /// Opens a finished store and verifies every checksum; throws IoError if there is none, DataError if it is damaged.
@@ -70,19 +69,19 @@ class TokenStore {
 
   int64_t tokens() const { return tokens_; }  // both sides
   uint64_t fingerprint() const { return fingerprint_; }
-  bool reused() const { return reused_; }  // open_or_build found it current
+  bool reused() const { return reused_; }  // whether open_or_build found it current
 
-  /// Lengths of pair i; throws DataError if its entry is damaged.
+  /// Returns the lengths of pair i; throws DataError if its entry is damaged.
   PairLengths lengths(int64_t i) const;
   /// Appends pair i to both sides, end of sentence included; throws DataError if an id lies outside the vocabulary.
   void append(int64_t i, PackedTokens& source, PackedTokens& target) const;
 
  private:
   TokenStore() = default;
-  const ShardReader& shard_of(int64_t& i) const;  // makes i the pair's number in it
+  const ShardReader& shard_of(int64_t& i) const;  // changes i to the pair's index in the shard
 
-  std::vector<ShardReader> shards_;    // those with pairs
-  std::vector<int64_t> shard_begins_;  // store's number of each one's first pair
+  std::vector<ShardReader> shards_;    // only those with pairs
+  std::vector<int64_t> shard_begins_;  // index in the store of each shard's first pair
   int64_t pairs_ = 0, tokens_ = 0;
   int32_t source_size_ = 0, target_size_ = 0;  // of the vocabularies
   uint64_t fingerprint_ = 0;
@@ -91,23 +90,23 @@ class TokenStore {
   std::vector<int64_t> begins_;
 };
 
-// Writes a store pair by pair. Shards appear one by one; the store is there only after finish(). Errors are IoError.
+// Writes a store pair by pair. Shards appear one by one; the store exists only after finish(). Errors are IoError.
 class TokenStoreWriter {
  public:
-  /// Creates `directory` if need be; the sizes are those of the vocabularies.
+  /// Creates `directory` if necessary; the sizes are those of the vocabularies.
   TokenStoreWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, int64_t source_size, int64_t target_size);
-  /// Removes the shard that was not ended.
+  /// Removes a shard that was not ended.
   ~TokenStoreWriter();
 
   /// Appends a pair to the current shard; both sides end with end of sentence and are at most 2^24 - 1 tokens long.
   void append(std::span<const int32_t> source, std::span<const int32_t> target);
-  /// Ends the current shard, if pairs were read for it; `counts` is about them, and `counts.kept` is the number of pairs appended.
+  /// Ends the current shard if pairs were read for it; `counts` describes these pairs, and `counts.kept` is the number appended.
   void end_shard(const FilterCounts& counts);
-  /// Takes a verified shard, which must be the next, as it is.
+  /// Takes over an existing, verified shard, which must be the next one.
   void keep_shard(const ShardFacts& facts);
   /// Ends the current corpus, after ending its last shard.
   void end_corpus(const FilterCounts& counts_of_last_shard = {});
-  /// Writes the index and removes what other stores left in the directory.
+  /// Writes the index and removes files of other stores from the directory.
   void finish();
 
   uint64_t next_shard() const { return shards_.size(); }
@@ -122,7 +121,7 @@ class TokenStoreWriter {
   FilterCounts corpus_counts_;  // of the current corpus
 };
 
-/// Verifies the shards that there are of store `fingerprint`, several at a time; by number, the facts of those that are whole.
+/// Verifies the existing shards of store `fingerprint`, several at a time, and returns the facts of those that are intact, by number.
 std::vector<std::optional<ShardFacts>> verified_shards(FileSystem& files, const std::string& directory, uint64_t fingerprint, int threads);
 
 }  // namespace starling

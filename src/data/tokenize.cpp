@@ -1,4 +1,4 @@
-// Blocks of some thousand pairs go through a pipeline of fixed size: one thread reads some million lines a second, each worker encodes
+// Blocks of about a thousand pairs go through a pipeline of fixed size: one thread reads some million lines per second, each worker encodes
 // some ten thousand, and the caller's thread writes. A shard ends after a fixed number of lines, so that its content depends on nothing
 // else.
 #include "data/tokenize.h"
@@ -19,21 +19,21 @@
 namespace starling {
 namespace {
 
-constexpr size_t kBlockPairs = 1024;  // a block is cut by pairs or bytes, whatever comes first
+constexpr size_t kBlockPairs = 1024;  // a block ends after this many pairs or bytes, whichever comes first
 constexpr size_t kBlockBytes = size_t{1} << 20;
 
 struct TextPair {
   size_t begin, source, target;  // in Block::text: first byte, lengths
 };
 
-struct Block {  // some pairs of one shard, or a whole shard that is there already
+struct Block {  // some pairs of one shard, or a whole shard that already exists
   std::string text;
   std::vector<TextPair> pairs;
   std::optional<ShardFacts> done;
   bool ends_shard = false, ends_corpus = false;
   uint64_t bytes_read = 0;  // of all text, so far
 
-  std::vector<int32_t> tokens;  // what a worker makes of it: source and target of each pair kept
+  std::vector<int32_t> tokens;  // the worker's result: source and target of each pair kept
   std::vector<PairLengths> lengths;
   FilterCounts counts;
 
@@ -45,13 +45,13 @@ struct Block {  // some pairs of one shard, or a whole shard that is there alrea
   }
 };
 
-// Cuts the corpora into blocks; lines of shards that are there already are passed over.
+// Divides the corpora into blocks and skips the lines of existing shards.
 class BlockReader {
  public:
   BlockReader(const DataOptions& data, int64_t shard_pairs, const std::vector<std::optional<ShardFacts>>& done)
       : data_(data), shard_pairs_(shard_pairs), done_(done) {}
 
-  // False: all corpora are at their ends.
+  // Returns false at the end of the last corpus.
   bool read(Block& block) {
     block.clear();
     if (!reader_) {
@@ -80,7 +80,7 @@ class BlockReader {
   }
 
  private:
-  // The first of its pairs has been read.
+  // Skips the pairs of a shard after the first, which has been read.
   void pass_over(const ShardFacts& shard) {
     std::string_view source, target;
     for (int64_t i = 1; i < shard.counts.total; ++i)
@@ -92,11 +92,11 @@ class BlockReader {
   const DataOptions& data_;
   int64_t shard_pairs_;
   const std::vector<std::optional<ShardFacts>>& done_;
-  size_t corpus_ = 0;  // the next
+  size_t corpus_ = 0;  // the next corpus
   std::optional<PairReader> reader_;
-  uint64_t earlier_bytes_ = 0;  // of the corpora before
-  size_t shard_ = 0;            // the current, or the next if in_shard_ is 0
-  int64_t in_shard_ = 0;        // pairs read
+  uint64_t earlier_bytes_ = 0;  // of the earlier corpora
+  size_t shard_ = 0;            // the current shard, or the next if in_shard_ is 0
+  int64_t in_shard_ = 0;        // pairs read of the current shard
 };
 
 class Encoder {
@@ -192,7 +192,7 @@ void tokenize(const DataOptions& data, const Vocabulary& source, const Vocabular
     }
     if (progress.due()) progress.tell(fraction, fmt::format("{} pairs tokenised", pairs));
   };
-  const size_t blocks = 4 + 2 * static_cast<size_t>(std::max(build.threads, 1));  // under way; each some MB at most
+  const size_t blocks = 4 + 2 * static_cast<size_t>(std::max(build.threads, 1));  // in flight; each a few MB at most
   run_in_order<Block>({.make = [&](Block& block) { return reader.read(block); },  //
                        .work = [&](Block& block) { encoder.encode(block); },
                        .take = take},
@@ -215,7 +215,7 @@ uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, co
 
 namespace {
 
-// The error's text without its advice, which is for people who meet it elsewhere.
+// Returns the error's text without its advice, which does not apply here.
 std::string cause(const std::exception& error) {
   const std::string what = error.what();
   return what.substr(0, what.find(';'));
@@ -240,11 +240,11 @@ TokenStore TokenStore::open_or_build(FileSystem& files, const std::string& direc
   }
   require_own(files, directory);
   if (!build.checked) check_corpora(data, build.threads, build.say);
-  if (!defect.empty() && build.say) build.say(fmt::format("data: {}; what is damaged is made again from the text", defect));
+  if (!defect.empty() && build.say) build.say(fmt::format("data: {}; rebuilding the damaged parts from the text", defect));
   const auto done = verified_shards(files, directory, fingerprint, build.threads);
   int64_t pairs = 0;
   for (const auto& shard : done) pairs += shard ? shard->counts.total : 0;
-  if (pairs > 0 && build.say) build.say(fmt::format("data: the tokens of {} pairs are there already and whole; the rest follows", pairs));
+  if (pairs > 0 && build.say) build.say(fmt::format("data: reusing the intact tokens of {} pairs; tokenising the rest", pairs));
   {
     TokenStoreWriter writer(files, directory, fingerprint, source.size(), target.size());
     tokenize(data, source, target, build, done, writer);

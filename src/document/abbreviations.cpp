@@ -1,5 +1,5 @@
 // Each list is one string with spaces around every word, so that a look-up is one search for " word ". They are searched once for each full
-// stop that a capital or a number follows.
+// stop that is followed by a capital or a number.
 #include "document/abbreviations.h"
 
 #include "text/languages.h"

@@ -1,6 +1,6 @@
-// What a full stop means after a word, by language: abbreviations, words that begin sentences, and whether a number with a full stop is an
-// ordinal ("3. Oktober"). The lists are short on purpose: a sentence that is joined with its neighbour is translated all the same, one that
-// is cut in two is not.
+// What a full stop after a word means, by language: abbreviations, words that begin sentences, and whether a number with a full stop is an
+// ordinal ("3. Oktober"). The lists are short on purpose: two sentences that stay joined still translate well, a sentence cut in two does
+// not.
 #pragma once
 
 #include <string>
@@ -10,23 +10,22 @@ namespace starling {
 
 enum class Abbreviation {
   none,
-  goes_on,        // what follows belongs to it: titles, "e.g."
-  before_number,  // only where a number follows: "No. 5"
-  may_end,        // ends a sentence where the next word is one that begins sentences: "Inc.", "etc."
+  goes_on,        // the sentence continues after it: titles, "e.g."
+  before_number,  // an abbreviation only if a number follows: "No. 5"
+  may_end,        // ends the sentence if the next word is one that begins sentences: "Inc.", "etc."
 };
 
 class AbbreviationRules {
  public:
-  /// Those of a language; of one without lists, or "", English ones.
+  /// Selects the rules of a language; English ones for a language without lists or "".
   explicit AbbreviationRules(std::string_view language);
 
-  /// Of a word without its last full stop, in UTF-8. A word of the lists that begins with a small letter stands for its capitalised form
-  /// too.
+  /// Classifies a word in UTF-8, given without its final full stop. A lower-case entry of the lists also matches the capitalised word.
   Abbreviation of(std::string_view word) const;
-  /// Whether a capitalised word is one of those that begin sentences commonly, where the language has a list of them.
+  /// Returns whether a capitalised word is one that commonly begins sentences, if the language has a list of them.
   bool begins_sentences(std::string_view word) const;
   bool knows_beginnings() const { return !beginnings_.empty(); }
-  /// Whether numbers with a full stop are ordinals.
+  /// Whether numbers with a full stop are ordinals in this language.
   bool ordinals() const { return ordinals_; }
 
  private:

@@ -1,4 +1,4 @@
-// A translation that knows which of its bytes came from which bytes of the source, for whoever moves markup or shows it.
+// A translation with links between its bytes and those of the source, for transferring markup and for display.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct AlignedText {
     bool operator==(const Link&) const = default;
   };
   std::string text;
-  std::vector<Link> links;  // by target token; none if nobody asked
+  std::vector<Link> links;  // by target token; empty if not requested
 };
 
 }  // namespace starling

@@ -9,7 +9,7 @@ namespace starling {
 
 namespace {
 
-constexpr size_t kLongest = 200;  // bytes of a placeholder that is looked for; the time grows with their square
+constexpr size_t kLongest = 200;  // bytes of the longest placeholder searched for; the time grows quadratically with its length
 
 std::string in_small_letters_without_spaces(std::string_view text) {
   std::string small;
@@ -24,13 +24,13 @@ bool comes_from(const TargetUnit& unit, Range source) {
   return votes > 0;
 }
 
-// What of the units from one on stands in the placeholder, in its order; what comes from there also in another.
+// How much of the placeholder the units from `begin` on match: in the order of the placeholder, or in any order if they come from there.
 struct Match {
   UnitRange units;
   size_t bytes = 0;
-  bool signs = false;       // more than letters and digits
-  bool pictures = true;     // nothing but signs outside ASCII
-  bool from_there = false;  // one of them at least, by the links
+  bool signs = false;       // there is more than letters and digits
+  bool pictures = true;     // there are only signs outside ASCII
+  bool from_there = false;  // the links say that at least one unit comes from the placeholder
 };
 
 Match match_from(const std::vector<TargetUnit>& units, size_t begin, const std::string& placeholder, Range source) {
@@ -42,10 +42,10 @@ Match match_from(const std::vector<TargetUnit>& units, size_t begin, const std::
     const bool from_there = comes_from(units[u], source);
     const bool apart = u == begin || !units[u].gap.empty();
     const size_t next = placeholder.find(text, at);
-    // A word that comes from elsewhere must be what the placeholder goes on with: "a" is in many.
+    // A word that comes from elsewhere must continue the placeholder, since a word like "a" is contained in many.
     const bool goes_on = next == at || (next != std::string::npos && !(units[u].word && apart));
     if (!goes_on && !(from_there && placeholder.find(text) != std::string::npos)) {
-      // Wrong letters within an address, say; a word of its own is none of them.
+      // Tolerates, say, wrong letters within an address, but not a separate word.
       foreign += text.size();
       if (apart || foreign * 2 > placeholder.size()) break;
       continue;

@@ -1,4 +1,4 @@
-// Placeholders that a model wrote, but not as they stood: "@ Anna" for "@anna", "% s" for "%s", one emoji of a sequence.
+// Finds placeholders that a model wrote with a different spelling: "@ Anna" for "@anna", "% s" for "%s", one emoji of a sequence.
 #pragma once
 
 #include <string_view>
@@ -7,11 +7,11 @@
 
 namespace starling {
 
-/// As SentencePiece writes what a vocabulary does not know.
+/// The symbol that SentencePiece writes for what a vocabulary does not know.
 constexpr std::string_view kUnknownSymbol = "\u2047";
 
-/// The units, next to each other and none of them kept, that are spelled like a placeholder which stands at `source`; empty if none are.
-/// Letters alone must come from there too, because they can be a word of the sentence. Unknown symbols around them are part of them.
+/// Returns the consecutive units, none of them kept, that are spelled like the placeholder at `source`; empty if there are none. Units of
+/// letters only must also come from there, because they could be a word of the sentence. Adjacent unknown symbols are included.
 UnitRange changed_spelling(const std::vector<TargetUnit>& units, std::string_view placeholder, Range source);
 
 }  // namespace starling

@@ -61,7 +61,7 @@ class Document::Builder {
     run_.clear();
   }
 
-  // Never within what is kept, none too long, none with nothing to translate.
+  // Returns the sentences of the run: they never split a kept part, are never too long and always have something to translate.
   std::vector<Range> find_sentences() const {
     std::vector<Range> found;
     std::vector<TextPiece> pieces{{run_.text, true}};
@@ -72,7 +72,7 @@ class Document::Builder {
       found.push_back({begin, begin + static_cast<int64_t>(piece.text.size())});
     }
     std::vector<Range> whole;
-    size_t kept = 0, last = 0;  // the first that ends behind the beginning of the sentence, and behind its end
+    size_t kept = 0, last = 0;  // the first kept part that ends after the sentence begins, and after it ends
     for (Range s : found) {
       if (!whole.empty() && s.begin < whole.back().end) {
         whole.back().end = std::max(whole.back().end, s.end);
@@ -103,7 +103,7 @@ class Document::Builder {
       s.begin = end;
     }
   }
-  // Without the spaces at its ends, except those of entities and of what is kept.
+  // Trims the spaces at both ends, except those of entities and of kept parts.
   Range trimmed(Range s) const {
     const auto is_space = [&](int64_t i) {
       return run_.text[static_cast<size_t>(i)] == ' ' && run_.places[static_cast<size_t>(i)].count() == 1;
@@ -125,10 +125,10 @@ class Document::Builder {
     return std::string_view(run_.text).substr(static_cast<size_t>(r.begin), static_cast<size_t>(std::max<int64_t>(0, r.count())));
   }
 
-  // A sentence, with the tags at its ends whose partners are within it.
+  // Adds a sentence, with the tags at its ends whose partners are within it.
   void add(Range s, int64_t next_begin) {
     const std::vector<DocumentRun::Tag>& tags = run_.tags;
-    size_t inside = next_tag_;  // the first tag behind the sentence's first byte
+    size_t inside = next_tag_;  // the first tag after the sentence's first byte
     while (inside < tags.size() && tags[inside].offset <= s.begin) ++inside;
     size_t behind = inside;
     while (behind < tags.size() && tags[behind].offset < s.end) ++behind;
@@ -188,7 +188,7 @@ class Document::Builder {
   bool lines_;  // a line break ends a sentence
   std::vector<HtmlToken> tokens_;
   DocumentRun run_;
-  size_t next_tag_ = 0, next_kept_ = 0;  // that no sentence has yet
+  size_t next_tag_ = 0, next_kept_ = 0;  // the first that belong to no sentence yet
 };
 
 Document::Document(std::string text, DocumentFormat format, std::string_view language, const DocumentOptions& options)

@@ -1,6 +1,6 @@
-// A document as people have it: lines and paragraphs, HTML or XML. It is taken apart into the sentences that a translator gets, and put
-// together from their translations; white space, lines, tags, attributes, comments and placeholders come out as they were.
-// docs/guides/documents.md says what is kept and how.
+// A document as users have it: lines and paragraphs, HTML or XML. It is split into the sentences that a translator gets and reassembled
+// from their translations; white space, lines, tags, attributes, comments and placeholders are preserved. docs/guides/documents.md says
+// what is kept and how.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace starling {
 
 enum class DocumentFormat : uint8_t { text, html, xml };
 
-// Where sentences end within a stretch of text. By default at marks and lines, in HTML at marks only.
+// Where sentences end within a run of text. `usual` means at marks and lines, but in HTML at marks only.
 enum class SentenceEnds : uint8_t { usual, marks_and_lines, marks, none };
 
 struct DocumentOptions {
@@ -27,32 +27,32 @@ struct DocumentOptions {
 
 class Document {
  public:
-  /// Takes time in proportion to the text. `language`: of the text, a code such as "de", "" if unknown. No input is refused: malformed
-  /// UTF-8 and broken HTML are kept as they are.
+  /// Takes linear time. `language` is the language of the text, a code such as "de"; "" if unknown. No input is refused: malformed UTF-8
+  /// and broken HTML are kept as they are.
   Document(std::string text, DocumentFormat format, std::string_view language, const DocumentOptions& options = {});
 
-  /// What is to be translated, without markup and with entities resolved, and without the placeholders at the ends of a sentence; none is
-  /// blank or longer than kLongestSentence.
+  /// The sentences to translate, without markup, with entities resolved and without placeholders at either end; none is blank or longer
+  /// than kLongestSentence.
   const std::vector<std::string>& sentences() const { return sentences_; }
-  /// What is to be translated without any placeholder and what else is kept, a sentence a line: what tells which language it is.
+  /// Returns the text to translate without placeholders and other kept parts, one sentence per line: for detecting the language.
   std::string words() const;
-  /// Whether assemble() makes use of the links of this sentence's translation: there are tags in it, or placeholders that are translated.
+  /// Returns whether assemble() uses the links of this sentence's translation: it has tags, or placeholders that are passed to the model.
   bool needs_links(size_t sentence) const;
 
-  /// The document with its sentences translated, one translation each.
+  /// Returns the document with its sentences replaced by their translations, one each.
   std::string assemble(std::span<const AlignedText> translations) const { return assemble_with_links(translations).text; }
-  /// The same with the links of all sentences, between bytes of the document and of the result; of HTML none.
+  /// The same with the links of all sentences, between bytes of the document and of the result; without links for HTML.
   AlignedText assemble_with_links(std::span<const AlignedText> translations) const;
 
-  static constexpr size_t kLongestSentence = 2000;  // bytes; what is longer is cut at a clause or space
+  static constexpr size_t kLongestSentence = 2000;  // bytes; longer sentences are split at a clause or space
 
  private:
   class Builder;
   std::string text_;
   bool has_tags_;  // HTML or XML
   std::vector<std::string> sentences_;
-  std::vector<MarkedSentence> marked_;  // the plain ones without their texts
-  std::vector<Range> places_;           // bytes of text_ that each sentence stands for; between them text_ stays
+  std::vector<MarkedSentence> marked_;  // plain sentences are stored without their text
+  std::vector<Range> places_;           // bytes of text_ that each sentence replaces; between them text_ is kept
 };
 
 }  // namespace starling

@@ -16,12 +16,12 @@ void append(DocumentRun& run, std::string_view text, Range place) {
   run.places.insert(run.places.end(), text.size(), place);
 }
 
-// What keeps a placeholder from being kept as a whole: tags that begin within it and end elsewhere.
+// Turns placeholders into kept parts, except where that is impossible: if tags begin within a placeholder and end elsewhere.
 class Keeper {
  public:
   Keeper(DocumentRun& run, const std::vector<HtmlToken>& tokens) : run_(run), tokens_(tokens) {}
 
-  // Gives the placeholder and the tags within it a place in the document; false if they cannot be told from those around it.
+  // Keeps the placeholder together with the tags within it; returns false if those cannot be separated from the tags around it.
   bool keep(Range at) {
     const size_t begin = static_cast<size_t>(at.begin), end = static_cast<size_t>(at.end);
     DocumentRun::Kept kept{at, {run_.places[begin].begin, run_.places[end - 1].end}, true};
@@ -123,7 +123,7 @@ void keep_placeholders(DocumentRun& run, const std::vector<HtmlToken>& tokens) {
   size_t next = 0;
   for (const Range& found : find_placeholders(run.text)) {
     while (next < before.size() && before[next].at.end <= found.begin) run.kept.push_back(before[next++]);
-    if (next < before.size() && before[next].at.begin < found.end) continue;  // part of what is kept already
+    if (next < before.size() && before[next].at.begin < found.end) continue;  // part of a kept part already
     keeper.keep(found);
   }
   run.kept.insert(run.kept.end(), before.begin() + static_cast<ptrdiff_t>(next), before.end());

@@ -1,5 +1,5 @@
-// A stretch of a document that no separator interrupts: its text as people see it, where each byte of that stands in the document, and the
-// tags and kept parts in it. document.cpp cuts it into sentences.
+// A run of document text that no separator interrupts: the text as people see it, the place of each of its bytes in the document, and the
+// tags and kept parts in it. document.cpp splits it into sentences.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace starling {
 
 struct DocumentRun {
   struct Tag {
-    int64_t offset = 0;  // byte of the text that it stands before
-    size_t token = 0;    // of scan_html
+    int64_t offset = 0;  // byte of the text that follows it
+    size_t token = 0;    // index among the tokens of scan_html
   };
   struct Kept {
     Range at;     // bytes of the text
@@ -22,25 +22,25 @@ struct DocumentRun {
     bool placeholder = false;
   };
   std::string text;
-  std::vector<Range> places;  // of each byte of the text, bytes of the document; those of one character or entity are the same
+  std::vector<Range> places;  // for each byte of the text, its bytes in the document; equal for all bytes of a character or entity
   std::vector<Tag> tags;
   std::vector<Kept> kept;
 
   void clear() { text.clear(), places.clear(), tags.clear(), kept.clear(); }
 };
 
-/// All the text of a plain document. `lines`: with its line breaks, which are spaces otherwise.
+/// Makes a run of all the text of a plain document. `lines`: keeps line breaks, which become spaces otherwise.
 DocumentRun plain_run(std::string_view document, bool lines);
 
-/// Adds the text of a token of HTML or XML: white space is spaces, but for line breaks with `lines`; entities are characters, unknown ones
-/// are kept.
+/// Adds the text of an HTML or XML token: white space becomes spaces, except line breaks if `lines`; entities become characters, unknown
+/// entities are kept.
 void append_html_text(DocumentRun& run, std::string_view document, const HtmlToken& token, bool lines);
 
-/// Adds an element that is not translated, from its first token to its last: short text stands in the sentence and is kept, other elements
-/// become one tag, that of the first token.
+/// Adds an element that is not translated, from its first token to its last: a short text stays in the sentence as a kept part, any other
+/// element becomes a single tag, that of the first token.
 void append_untouched(DocumentRun& run, std::string_view document, std::vector<HtmlToken>& tokens, size_t first, size_t last);
 
-/// Adds the placeholders of the text to what is kept, with the tags within them, in order.
+/// Adds the placeholders of the text, with the tags within them, to the kept parts, in order.
 void keep_placeholders(DocumentRun& run, const std::vector<HtmlToken>& tokens);
 
 }  // namespace starling

@@ -1,5 +1,5 @@
-// A "<" that begins no tag is text. Quotes hide a ">" within attributes, as long as they are closed; where one is not, quotes mean nothing
-// from there on, so that a forgotten one does not make the rest of a page a single tag.
+// A "<" that does not begin a tag is text. Quotes hide a ">" within attributes as long as they are closed; after an unclosed quote, quotes
+// are ignored, so that a forgotten one does not turn the rest of a page into a single tag.
 #include "document/html.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace starling {
 namespace {
 
-// Elements by what they are to sentences; each list has a space around every name.
+// Elements by their effect on sentences; each list has a space around every name.
 constexpr std::string_view kSeparating =
     " address article aside blockquote body br caption center col colgroup dd details dialog dir div dl dt fieldset figcaption figure "
     "footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe legend li link main menu meta nav noscript ol optgroup "
@@ -26,7 +26,7 @@ bool equal_letters(std::string_view a, std::string_view small) {
   return a.size() == small.size() && std::equal(a.begin(), a.end(), small.begin(), [](char x, char y) { return ascii_lower(x) == y; });
 }
 
-// The value of an attribute of a tag, "" if it has none.
+// Returns the value of an attribute of a tag; "" if it has none.
 std::string_view attribute(std::string_view tag, std::string_view name) {
   size_t at = 1;
   while (at < tag.size() && !is_ascii_space(tag[at])) ++at;
@@ -90,7 +90,7 @@ class Scanner {
     done_ = end;
   }
 
-  // The end of the tag or comment that begins at `at`, 0 if none does.
+  // Returns the end of the tag or comment that begins at `at`; 0 if there is none.
   size_t markup_end(size_t at) {
     const std::string_view rest = text_.substr(at + 1);
     if (rest.empty()) return 0;
@@ -106,12 +106,12 @@ class Scanner {
     return tag_end(at);
   }
   bool begins_name(char c) const { return is_ascii_letter(c) || (xml_ && (c == '_' || c == ':' || static_cast<unsigned char>(c) >= 0x80)); }
-  // Behind the next `mark`; without one, everything is hidden, as browsers do.
+  // Returns the position after the next `mark`; without one, the rest of the text is hidden, as in browsers.
   size_t behind(std::string_view mark, size_t at) const {
     const size_t found = at <= text_.size() ? text_.find(mark, at) : std::string_view::npos;
     return found == std::string_view::npos ? text_.size() : found + mark.size();
   }
-  // Behind the "]>" of a document type that declares something itself, which may have spaces within.
+  // Returns the position after the "]>" of a document type with an internal subset; there may be spaces between the two characters.
   size_t behind_subset(size_t at) const {
     for (at = text_.find(']', at); at != std::string_view::npos; at = text_.find(']', at)) {
       for (++at; at < text_.size() && is_ascii_space(text_[at]);) ++at;
@@ -122,7 +122,7 @@ class Scanner {
   size_t tag_end(size_t at) {
     if (at >= no_end_from_) return 0;
     if (!quotes_broken_) {
-      bool value = false;  // an equals sign came last
+      bool value = false;  // the last character was an equals sign
       for (size_t i = at + 1; i < text_.size(); ++i) {
         const char c = text_[i];
         if (c == '>') return i + 1;
@@ -141,7 +141,7 @@ class Scanner {
     return end == std::string_view::npos ? 0 : end + 1;
   }
 
-  // Adds the token of a tag and returns where it ends, for elements of raw text behind their closing tag.
+  // Adds the token of a tag and returns where it ends; for elements of raw text, that is after their closing tag.
   size_t add_markup(size_t begin, size_t end) {
     HtmlToken token{HtmlToken::other, begin, end, "", false, false, SIZE_MAX};
     const bool closes = text_[begin + 1] == '/';
@@ -183,7 +183,8 @@ class Scanner {
     opened.pop_back();
   }
 
-  // Elements separate where their parent has no text of its own: paragraphs in a chapter do, a word's emphasis in a paragraph does not.
+  // Elements separate sentences if their parent has no text of its own: paragraphs in a chapter do, an emphasised word in a paragraph does
+  // not.
   void separate_by_outline() {
     constexpr size_t kTop = SIZE_MAX;
     std::vector<size_t> parents(tokens_.size(), kTop), open;
@@ -192,7 +193,7 @@ class Scanner {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const HtmlToken& t = tokens_[i];
       if (t.kind == HtmlToken::close && t.partner != SIZE_MAX)
-        while (is_open[t.partner]) {  // and with it what crosses it
+        while (is_open[t.partner]) {  // and the elements that cross it
           is_open[open.back()] = 0;
           open.pop_back();
         }
@@ -216,11 +217,11 @@ class Scanner {
   std::string_view text_;
   bool xml_;
   const TagRules& rules_;
-  size_t done_ = 0;                // bytes that are in tokens
+  size_t done_ = 0;                // bytes covered by tokens
   size_t no_end_from_ = SIZE_MAX;  // from here on there is no ">"
   bool quotes_broken_ = false;
   std::vector<HtmlToken> tokens_;
-  std::unordered_map<std::string, std::vector<size_t>> open_;  // by name, the elements that nothing has closed yet
+  std::unordered_map<std::string, std::vector<size_t>> open_;  // by name, the elements that are not closed yet
 };
 
 }  // namespace

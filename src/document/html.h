@@ -1,5 +1,6 @@
-// HTML and XML as a row of tags and text, each with its own bytes: a scanner that forgives everything, since what it cannot read it leaves
-// as it is. A parser that builds a tree (libgumbo) would give other bytes back: it mends nesting, adds elements and writes attributes anew.
+// Scans HTML and XML into a sequence of tags and text, each with its own bytes. The scanner accepts everything, since it leaves what it
+// cannot read as it is. A parser that builds a tree (libgumbo) would not give the same bytes back: it repairs nesting, adds elements and
+// rewrites attributes.
 #pragma once
 
 #include <cstddef>
@@ -11,36 +12,37 @@
 namespace starling {
 
 struct HtmlToken {
-  enum Kind { text, open, close, other };  // other: void elements, comments, and what is not looked into, such as scripts
+  enum Kind { text, open, close, other };  // other: void elements, comments, and opaque elements such as scripts
   Kind kind = text;
   size_t begin = 0, end = 0;  // bytes
   std::string name;           // of an element, in lower case
-  bool separates = false;     // sentences never go on over it
+  bool separates = false;     // sentences never continue across it
   bool untouched = false;     // an element whose content is not translated: code, translate="no", class="notranslate"
-  size_t partner = SIZE_MAX;  // the token that opens or closes the same element
+  size_t partner = SIZE_MAX;  // the token that opens or closes the same element; SIZE_MAX: none
 };
 
-/// What elements are to sentences beyond what their names say; names of HTML in small letters.
+/// How elements affect sentences, in addition to what their names imply; names of HTML elements are in lower case.
 struct TagRules {
   using Names = std::set<std::string, std::less<>>;
   Names ignored;        // their content is not translated
-  Names separating;     // sentences never go on over them
-  Names within;         // sentences always do
-  bool outline = true;  // of XML: elements separate that stand where no text does, among others in an element or at the top
+  Names separating;     // sentences never continue across them
+  Names within;         // sentences always continue across them
+  bool outline = true;  // for XML: elements separate sentences if their parent (or the top level) has no text of its own
 };
 
-/// The tokens of a text, in order and together all of it. Takes time in proportion to the text.
+/// Returns the tokens of a text in order; together they cover all of it. Takes linear time.
 std::vector<HtmlToken> scan_html(std::string_view text, const TagRules& rules = {});
 
-/// The same of XML, where no name means anything: no element is empty, raw or left alone but for the rules. Sections of CDATA stay.
+/// The same for XML, where names have no predefined meaning: elements are void, raw or untranslated only by the rules. CDATA sections stay
+/// as they are.
 std::vector<HtmlToken> scan_xml(std::string_view text, const TagRules& rules = {});
 
 struct HtmlEntity {
   std::string text;   // UTF-8; "" for a name that is unknown
-  size_t length = 0;  // bytes that it takes; 0: no entity
+  size_t length = 0;  // bytes that it takes; 0: not an entity
 };
 
-/// The entity at the beginning of a text, which begins with "&".
+/// Parses the entity at the beginning of a text that begins with "&".
 HtmlEntity html_entity(std::string_view text);
 
 /// Appends text with &, < and > as entities.

@@ -1,4 +1,4 @@
-// Named and numbered entities. The names are those of HTML 4, which editors and programs write; other names stay as they are.
+// Named and numeric entities. The names are those of HTML 4, which editors and programs write; other names stay as they are.
 #include <unordered_map>
 
 #include "base/ascii.h"
@@ -68,14 +68,14 @@ std::unordered_map<std::string_view, char32_t> all_names() {
   return all;
 }
 
-// 0 if the name is unknown.
+// Returns 0 if the name is unknown.
 char32_t named(std::string_view name) {
   static const std::unordered_map<std::string_view, char32_t> all = all_names();
   const auto found = all.find(name);
   return found == all.end() ? 0 : found->second;
 }
 
-// Of "#65" or "#x41"; 0 if it is none or no character.
+// Returns the code point of "#65" or "#x41"; 0 if it is malformed or not a character.
 char32_t numbered(std::string_view digits) {
   const bool hexadecimal = digits.size() > 1 && (digits[0] == 'x' || digits[0] == 'X');
   if (hexadecimal) digits.remove_prefix(1);

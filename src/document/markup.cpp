@@ -1,5 +1,5 @@
-// The tags of a sentence are a tree: elements, and single tags between them. Each element gets a run of units within its parent's, disjoint
-// from its siblings'; what is empty gets a place. Then the units are written with the tree around them.
+// The tags of a sentence form a tree of elements and single tags. Each element gets a run of units within its parent's run and disjoint
+// from its siblings' runs; single tags and elements without units get a position. Then the units are written with the tags of the tree.
 #include "document/markup.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace starling {
 namespace {
 
-constexpr size_t kMostTags = 500;  // a sentence with more keeps its tags in order, which takes time in proportion
+constexpr size_t kMostTags = 500;  // with more tags, a sentence just keeps them in order, which takes linear time
 
 struct Node {
   int64_t open = -1, close = -1;  // tags; a single tag has no close
@@ -41,7 +41,7 @@ class Writer {
  private:
   const MarkedSentence::Tag& tag(int64_t i) const { return sentence_.tags[static_cast<size_t>(i)]; }
 
-  // Which tags are pairs; those that cross others are not.
+  // Returns which tags belong to pairs; pairs that cross others do not count.
   std::vector<bool> find_pairs() const {
     std::vector<bool> paired(sentence_.tags.size(), false);
     std::vector<int64_t> open;
@@ -77,7 +77,7 @@ class Writer {
     }
   }
 
-  // All tags of the root, by their share of the source.
+  // Places all tags of the root by their relative position in the source.
   void keep_order() {
     const int64_t size = std::max<int64_t>(1, static_cast<int64_t>(sentence_.text.size()));
     for (const size_t child : nodes_[0].children) {
@@ -86,7 +86,7 @@ class Writer {
     }
   }
 
-  // Gives the children of a node their units, and theirs.
+  // Assigns units to the descendants of a node.
   void place(size_t parent) {
     const UnitRange among = nodes_[parent].units;
     const Range source = nodes_[parent].source;
@@ -100,7 +100,7 @@ class Writer {
       elements.push_back(&n);
       mark(n.units, true);
     }
-    for (const Node* e : elements) mark(e->units, false);  // free again for what is within them
+    for (const Node* e : elements) mark(e->units, false);  // free again for their descendants
     for (const size_t child : nodes_[parent].children) {
       Node& n = nodes_[child];
       if (!n.units.empty()) {
@@ -112,7 +112,7 @@ class Writer {
                                                  : best_place(units_, among, n.source.begin);
       const bool half = n.close < 0 && tag(n.open).half;
       if (half) at = std::max(at, least_half_);
-      for (const Node* e : elements)  // not into one of its neighbours
+      for (const Node* e : elements)  // not inside a sibling
         if (at > e->units.begin && at < e->units.end) at = n.source.begin <= e->source.begin && !half ? e->units.begin : e->units.end;
       if (half) least_half_ = at;
       n.units = {at, at};
@@ -143,7 +143,7 @@ class Writer {
     write_units(n.units.end);
     out_ += tag(n.close).bytes;
   }
-  // On the side of the space that it stood on.
+  // Keeps the tag on the side of the space that it was on.
   void write_empty(const Node& n) {
     const auto space_at = [&](int64_t i) {
       return i < 0 || i >= static_cast<int64_t>(sentence_.text.size()) || sentence_.text[static_cast<size_t>(i)] == ' ';
@@ -156,7 +156,7 @@ class Writer {
     if (gap && space_before && space_behind) out_ += ' ';
   }
 
-  // The white space before the next unit; false if there is none or it is written already.
+  // Writes the white space before the next unit; returns false if there is none or it is written already.
   bool write_gap() {
     if (at_ >= units_.size() || gap_written_) return false;
     gap_written_ = true;

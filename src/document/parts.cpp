@@ -28,7 +28,7 @@ char32_t last_character(std::string_view text) {
 
 size_t place_to_cut(std::string_view text, size_t most) {
   if (text.size() <= most) return text.size();
-  // The last place of the best kind in the second half; of spaces and characters anywhere.
+  // Chooses the last place of the best kind. Clauses count only in the second half, spaces and characters anywhere.
   size_t best = 0, last = 0, first = 0;
   int best_kind = -1;
   char32_t before = 0;
@@ -38,7 +38,7 @@ size_t place_to_cut(std::string_view text, size_t most) {
     if (at > 0) {
       if (first == 0) first = at;
       last = at;
-      const bool east = before >= 0x3000 && before <= 0xFFEF;  // no space stands behind these marks
+      const bool east = before >= 0x3000 && before <= 0xFFEF;  // no space follows these marks
       int kind = 0;
       if (is_unicode_space(before) && !space) kind = 1;
       const char32_t mark_before = is_unicode_space(before) ? 0 : before;
@@ -55,7 +55,7 @@ size_t place_to_cut(std::string_view text, size_t most) {
     at += static_cast<size_t>(std::max(length, 1));
     if (at >= text.size()) break;
   }
-  if (best > 0) {  // the spaces behind stay with the part before
+  if (best > 0) {  // the spaces that follow stay with the part before
     size_t end = best;
     while (end < text.size()) {
       const auto [c, length] = decode_utf8_at(text.substr(end));
@@ -73,15 +73,15 @@ std::vector<std::string> parts_that_fit(std::string_view sentence, const Vocabul
   CHECK(most > 0, "parts of at most {} pieces", most);
   std::vector<std::string> parts;
   while (!sentence.empty()) {
-    // A piece is seldom longer than this on average; a long sentence is not encoded as a whole for each of its parts.
+    // The average piece is seldom longer than 16 bytes, so this head suffices; a long sentence is not encoded as a whole for each part.
     std::string_view head = sentence.substr(0, std::min(sentence.size(), static_cast<size_t>(most) * 16));
     head = head.substr(0, place_to_cut(head, sentence.size() == head.size() ? head.size() : head.size() - 4));
     for (auto line = vocabulary.encode_with_bytes(head); static_cast<int64_t>(line.ids.size()) > most;
          line = vocabulary.encode_with_bytes(head)) {
       const size_t fits = static_cast<size_t>(line.bytes[static_cast<size_t>(most) - 1].end);
       size_t shorter = place_to_cut(head, std::min(fits, head.size() - 1));
-      if (shorter >= head.size()) shorter = without_trailing_space(head).size();  // with the spaces behind it
-      if (shorter >= head.size()) break;                                          // one character of many pieces
+      if (shorter >= head.size()) shorter = without_trailing_space(head).size();  // includes the spaces that follow
+      if (shorter >= head.size()) break;                                          // a single character of many pieces
       head = head.substr(0, shorter);
     }
     parts.emplace_back(head);

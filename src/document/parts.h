@@ -1,5 +1,5 @@
-// Sentences that are too long, in parts that are not: cut behind clauses, at spaces, or anywhere between characters if there is nothing
-// better. Together the parts are the sentence, so that nothing of it is lost.
+// Splits sentences that are too long: after clauses, at spaces, or between any two characters if there is nothing better. The parts
+// together are the whole sentence, so nothing is lost.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace starling {
 
-/// Where to cut a text of more than `most` bytes: the best place at most there, at least one character.
+/// Returns where to split a text of more than `most` bytes: the best place within the first `most` bytes, but after at least one character.
 size_t place_to_cut(std::string_view text, size_t most);
 
-/// A sentence in parts of at most `most` pieces of the vocabulary each, at least one character each.
+/// Splits a sentence into parts of at most `most` pieces of the vocabulary and at least one character each.
 std::vector<std::string> parts_that_fit(std::string_view sentence, const Vocabulary& vocabulary, int64_t most);
 
-/// One translation from those of the parts of a sentence, with a space between them where their scripts have spaces.
+/// Joins the translations of the parts of a sentence, with spaces between them if their scripts use spaces.
 AlignedText joined_parts(std::span<const std::string> parts, std::span<const AlignedText> translations);
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// A cursor over the text; at each place the kinds are tried in turn, each with a bound on what it looks at.
+// Scans the text once; at each position it tries every kind of placeholder, each with a bound on how far it looks.
 #include "document/placeholders.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace starling {
 namespace {
 
 constexpr size_t kLongestVariable = 100;  // bytes
-constexpr size_t kLongestPart = 100;      // of a user, a tag, the part of an address before @
+constexpr size_t kLongestPart = 100;      // bytes of a user name, a tag, or the part of an address before @
 
 // Bytes of other scripts' letters count as letters; where it matters, their punctuation is excluded by hand.
 bool is_ascii_name(unsigned char c) { return is_ascii_letter_or_digit(c) || c == '_'; }
@@ -21,7 +21,7 @@ bool is_picture(char32_t c) {
   return is_emoji(c) || (c >= 0x2190 && c <= 0x21FF) || (c >= 0x2300 && c <= 0x23FF) || (c >= 0x25A0 && c <= 0x27BF) ||
          (c >= 0x2B00 && c <= 0x2BFF) || (c >= 0x1F000 && c <= 0x1FAFF);
 }
-// Behind an emoji: the joiner, both variation selectors, the keycap, tags of flags.
+// What may follow an emoji and belong to it: the joiner, both variation selectors, the keycap, tags of flags.
 bool joins_emoji(char32_t c) { return c == 0x200D || c == 0xFE0E || c == 0xFE0F || c == 0x20E3 || (c >= 0xE0020 && c <= 0xE007F); }
 
 class Finder {
@@ -42,7 +42,7 @@ class Finder {
   unsigned char byte(size_t at) const { return at < text_.size() ? static_cast<unsigned char>(text_[at]) : 0; }
   unsigned char before(size_t at) const { return at > 0 ? byte(at - 1) : 0; }
 
-  // The end of the placeholder that begins here; `at` if none does.
+  // Returns the end of the placeholder that begins at `at`; `at` if there is none.
   size_t end_at(size_t at) {
     const unsigned char c = byte(at);
     if (const size_t end = keycap(at); end > at) return end;
@@ -61,7 +61,7 @@ class Finder {
   }
   static size_t after(size_t at, size_t end, size_t inner) { return end > inner ? end : at; }
 
-  // Matching braces on one line, or none.
+  // Returns the end of the matching braces, on one line; `at` if there are none.
   size_t braces(size_t at) const {
     int depth = 0;
     for (size_t i = at; i < text_.size() && i - at <= kLongestVariable && byte(i) != '\n'; ++i) {
@@ -71,7 +71,7 @@ class Finder {
     return at;
   }
 
-  // printf's, Python's and Cocoa's conversions; a percent sign behind a number is one.
+  // Conversions of printf, Python and Cocoa; a percent sign after a number is just a percent sign.
   size_t format(size_t at) const {
     size_t i = at + 1;
     if (byte(i) == '(') {
@@ -120,7 +120,7 @@ class Finder {
     return i - at > 2 && byte(i) == ':' && !is_ascii_name(byte(i + 1)) && byte(i + 1) != '/' ? i + 1 : at;
   }
 
-  // A digit, # or * with a variation selector, which may be missing, and a keycap around it.
+  // A digit, # or * followed by an optional variation selector and a combining keycap.
   size_t keycap(size_t at) const {
     if (!is_ascii_digit(byte(at)) && byte(at) != '#' && byte(at) != '*') return at;
     const size_t cap = at + (text_.substr(at + 1, 3) == "\uFE0F" ? 4 : 1);
@@ -146,7 +146,7 @@ class Finder {
     if (text_.substr(i, 3) != "://" || !(is_name(byte(i + 3)) || byte(i + 3) == '/' || byte(i + 3) == '[')) return at;
     return up_to_space(i + 3);
   }
-  // Without the punctuation of the sentence at its end.
+  // Excludes punctuation at the end, which belongs to the sentence.
   size_t up_to_space(size_t at) const {
     size_t end = at, opened = 0;
     while (end < text_.size()) {
@@ -178,7 +178,7 @@ class Finder {
     no_mail_before_ = i;
     return at;
   }
-  // The end of a name with a dot in it; `at` if there is none.
+  // Returns the end of a name with a dot in it; `at` if there is none.
   size_t host(size_t at) const {
     size_t i = at;
     bool dot = false;

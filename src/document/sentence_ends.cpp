@@ -1,5 +1,5 @@
-// What stands at the ends of a sentence and is no part of it: an emoji behind it, the name of whom it is for, tags, an address. A model
-// gets the sentence without them, so that it cannot be led astray by what it has never seen.
+// Separates what is at the ends of a sentence but not part of it: an emoji after it, the name of the addressee, tags, an address. The model
+// gets the sentence without them, so that they cannot mislead it.
 #include <algorithm>
 
 #include "document/markup.h"
@@ -16,13 +16,13 @@ bool is_space_at(std::string_view text, size_t at) {
   return length > 0 && is_unicode_space(c);
 }
 
-// Behind the characters from `at` on that `is` holds for.
+// Returns the position after the characters from `at` on for which `is` holds.
 template <class Is>
 size_t skip(std::string_view text, size_t at, size_t end, const Is& is) {
   while (at < end && is(at)) at += length_at(text, at);
   return at;
 }
-// Before those that end at `at`.
+// The same backwards: returns the position before the characters that end at `at`.
 template <class Is>
 size_t skip_back(std::string_view text, size_t at, size_t begin, const Is& is) {
   while (at > begin) {
@@ -56,7 +56,7 @@ void MarkedSentence::leave_out_ends() {
   const auto is_mark = [&](size_t at) { return is_pause(decode_utf8_at(all.substr(at)).value) || is_final(at); };
   const auto of = [&](const Kept& k) { return all.substr(static_cast<size_t>(k.at.begin), static_cast<size_t>(k.at.count())); };
 
-  size_t first = 0, begin = 0;  // of what is translated: placeholder, byte
+  size_t first = 0, begin = 0;  // the first placeholder and the first byte that are translated
   for (; first < kept.size() && kept[first].placeholder && static_cast<size_t>(kept[first].at.begin) == begin; ++first) {
     const size_t end = static_cast<size_t>(kept[first].at.end);
     const size_t limit = first + 1 < kept.size() ? static_cast<size_t>(kept[first + 1].at.begin) : all.size();
@@ -65,7 +65,7 @@ void MarkedSentence::leave_out_ends() {
     const size_t next = skip(all, mark, limit, is_space);
     const bool another = limit == end && first + 1 < kept.size();
     if (mark > apart && next > mark)
-      begin = next;  // with a colon behind it, say
+      begin = next;  // for example a placeholder with a colon
     else if (apart > end || another || (mark == end && is_picture(of(kept[first]))))
       begin = apart;
     else

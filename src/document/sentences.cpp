@@ -1,5 +1,5 @@
-// One pass over each line. At a mark that may end a sentence, the marks and closing quotes behind it are taken along, and the word before
-// and the word behind decide. Every look to the side has a bound, so the time is linear.
+// Makes one pass over each line. At a mark that may end a sentence, the marks and closing quotes that follow are included, and the words
+// before and after decide. Looking backward and forward is bounded, so the time is linear.
 #include "document/sentences.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace starling {
 namespace {
 
-constexpr size_t kLongestWord = 32;      // bytes that are looked at on each side of a full stop
+constexpr size_t kLongestWord = 32;      // bytes examined on each side of a full stop
 constexpr size_t kMostOpening = 8;       // marks that may open a sentence
-constexpr size_t kLongestBracket = 300;  // bytes within East Asian brackets whose marks end no sentence
+constexpr size_t kLongestBracket = 300;  // bytes within East Asian brackets in which marks do not end a sentence
 
-enum class Mark { none, stop, dots, question, wide };  // wide: ends a sentence without a space behind it
+enum class Mark { none, stop, dots, question, wide };  // wide: ends a sentence without a space after it
 
 Mark mark(char32_t c) {
   if (c < 0x80) return c == '.' ? Mark::stop : c == '!' || c == '?' ? Mark::question : Mark::none;
@@ -81,10 +81,10 @@ bool is_word(char32_t c) {
 
 bool is_digit(char32_t c) { return (c >= '0' && c <= '9') || (c >= 0xFF10 && c <= 0xFF19); }
 
-// What of a line break or tab separates lines for us.
+// Returns whether a character counts as a line break: line breaks, tabs and information separators.
 bool ends_line(char32_t c) { return (c >= 0x09 && c <= 0x0D) || c == 0x85 || c == 0x2028 || c == 0x2029 || (c >= 0x1C && c <= 0x1E); }
 
-// A line, and the sentences in it.
+// Splits a line into sentences.
 class Line {
  public:
   Line(std::string_view line, const AbbreviationRules& rules) : line_(line), rules_(rules) {}
@@ -119,7 +119,8 @@ class Line {
     char32_t c;
     size_t length;
   };
-  // Malformed bytes are one replacement character each. What is not to be seen, such as a mark of direction, belongs to what it follows.
+  // Decodes the character at `at`. A malformed byte is one replacement character. Invisible characters, such as direction marks, belong to
+  // the character that they follow.
   Code code(size_t at) const {
     Code found = code_alone(at);
     for (Code next = code_alone(at + found.length); next.length > 1 && is_default_ignorable(next.c); next = code_alone(at + found.length))
@@ -146,7 +147,7 @@ class Line {
     for (Code c = code(at); c.length > 0 && is_unicode_space(c.c); c = code(at)) at += c.length;
     return at;
   }
-  // Behind the mark of a list or quotation and its spaces.
+  // Returns the position after the marker of a list item or quotation (such as "-" or ">") and its spaces.
   size_t after_bullet(size_t at) const {
     size_t end = at;
     for (Code c = code(end); c.length > 0 && end - at < kLongestWord && is_one_of(c.c, U"-*+>#\u2022\u00B7\u2013\u2014\u25AA\u25CF\u2023");
@@ -155,7 +156,7 @@ class Line {
     return end > at && is_unicode_space(code(end).c) ? skip_space(end) : at;
   }
 
-  // Pairs of East Asian brackets that are near each other; marks within end no sentence.
+  // Finds pairs of East Asian brackets close to each other; marks within them do not end a sentence.
   void protect_brackets() {
     std::vector<std::pair<size_t, char32_t>> open;
     std::vector<std::pair<size_t, size_t>> pairs;
@@ -178,7 +179,7 @@ class Line {
     return after != protected_.begin() && at <= after[-1].second;
   }
 
-  // Whether the sentence ends with the marks at `at`; `end` is behind them and what closes with them.
+  // Returns whether the sentence ends with the marks at `at`; sets `end` to the position after them and the closing characters that follow.
   bool ends(size_t begin, size_t at, size_t& end) const {
     Mark last = Mark::none;
     size_t stops = 0;
@@ -226,7 +227,7 @@ class Line {
     if (is_one_of(next, kGoesOn)) return false;
     if (at > 0 && code(at).c == 0xFF0E && is_digit(code_before(at).c) && is_digit(next)) return false;  // a full-width decimal point
     const bool hiragana = next >= 0x3040 && next <= 0x309F;
-    return !(quoted && hiragana);  // a quotation that the sentence goes on from
+    return !(quoted && hiragana);  // the sentence continues after the quotation
   }
 
   bool ends_before_space(size_t begin, size_t at, size_t end, Mark last, bool quoted, size_t marks_end) const {
@@ -244,7 +245,7 @@ class Line {
     return !belongs_to_word(begin, at, next);
   }
 
-  // The word that ends before `at`, with the full stops inside it.
+  // Returns the beginning of the word that ends before `at`, including the full stops inside it.
   size_t word_begin(size_t begin, size_t at) const {
     size_t word = at;
     while (word > begin && at - word < kLongestWord) {
@@ -256,7 +257,7 @@ class Line {
     return word;
   }
 
-  // Whether the full stop at `at` is part of the word before it, and no more than that.
+  // Returns whether the full stop at `at` belongs only to the word before it and does not end the sentence.
   bool belongs_to_word(size_t begin, size_t at, size_t next) const {
     const size_t start = word_begin(begin, at);
     const std::string_view word = line_.substr(start, at - start);
@@ -283,7 +284,7 @@ class Line {
     return false;
   }
 
-  // "B." of "z. B."
+  // Returns whether the word is like the "B." of "z. B."
   bool follows_small_letter(size_t begin, size_t start) const {
     if (start < begin + 3 || line_[start - 1] != ' ' || line_[start - 2] != '.') return false;
     const size_t before = word_begin(begin, start - 2);

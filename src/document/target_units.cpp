@@ -42,12 +42,12 @@ class Units {
   std::vector<TargetUnit> units;
 
  private:
-  // Placeholders that the translation has as the source has them: first those that are placeholders there too, then other places where
-  // they stand, the longest first, since short ones may be parts of them.
+  // Finds placeholders that the translation contains unchanged: first those recognised as placeholders there too, then other occurrences,
+  // the longest first, since short ones may be parts of them.
   void find_unchanged() {
     is_found_.assign(sentence_.kept.size(), false);
     const std::vector<Range> there = find_placeholders(translation_.text);
-    std::map<std::string_view, std::vector<size_t>> by_text;  // the last first
+    std::map<std::string_view, std::vector<size_t>> by_text;  // the last one first
     for (size_t i = there.size(); i > 0; --i) by_text[part_of(translation_.text, there[i - 1])].push_back(i - 1);
     std::vector<size_t> missing;
     for (size_t k = 0; k < sentence_.kept.size(); ++k) {
@@ -63,7 +63,7 @@ class Units {
     }
     const auto size = [&](size_t k) { return sentence_.kept[k].at.count(); };
     std::stable_sort(missing.begin(), missing.end(), [&](size_t a, size_t b) { return size(a) > size(b); });
-    std::map<std::string_view, size_t> next;  // where to look for the next of the same
+    std::map<std::string_view, size_t> next;  // where to search for the next equal one
     for (const size_t k : missing) {
       const std::string_view text = part_of(sentence_.text, sentence_.kept[k].at);
       for (size_t& from = next[text]; from < translation_.text.size() && !is_found_[k];) {
@@ -86,7 +86,7 @@ class Units {
     const auto after = taken_.upper_bound(begin);
     return (after != taken_.begin() && std::prev(after)->second > begin) || (after != taken_.end() && after->first < end);
   }
-  // "%s" within "%short", "@al" within "@alice".
+  // Returns whether the bytes are part of a longer word: "%s" within "%short", "@al" within "@alice".
   bool is_part_of_word(size_t begin, size_t end) const {
     const auto ascii_word = [&](size_t i) {
       const char c = translation_.text[i];
@@ -125,7 +125,7 @@ class Units {
   }
   size_t word_end(size_t at, size_t limit) const {
     const std::string_view text = std::string_view(translation_.text).substr(0, limit);
-    size_t end = at;  // behind the last letter
+    size_t end = at;  // after the last letter
     for (size_t i = at; i < text.size();) {
       const auto [c, length] = decode_utf8_at(text.substr(i));
       const bool letter = length > 0 && is_word_character(c) && !stands_alone(c);
@@ -136,7 +136,7 @@ class Units {
     return end;
   }
 
-  // By the links, or by its place where there are none.
+  // Finds where a unit comes from: by the links or, without links, by its relative position.
   std::vector<Range> sources(size_t begin, size_t end) {
     if (translation_.links.empty()) {
       const int64_t length = std::max<int64_t>(1, static_cast<int64_t>(translation_.text.size()));
@@ -158,7 +158,7 @@ class Units {
     return from_there;
   }
 
-  // Placeholders that the model changed or dropped.
+  // Restores placeholders that the model changed or dropped.
   void restore_changed() {
     for (size_t k = 0; k < sentence_.kept.size(); ++k) {
       const auto& kept = sentence_.kept[k];
@@ -179,7 +179,8 @@ class Units {
   }
   std::vector<TargetUnit>::iterator at(size_t unit) { return units.begin() + static_cast<ptrdiff_t>(unit); }
 
-  // Behind what comes from before it, but not within a word or number such as "9:15", nor behind the end of the sentence.
+  // Returns the position after the units that come from before it, but not within a word or number such as "9:15", nor after the marks that
+  // end the sentence.
   size_t place_of(Range kept) const {
     size_t place = best_place(units, {0, units.size()}, kept.begin);
     const auto is_glued = [&](size_t u) {
@@ -193,7 +194,8 @@ class Units {
   }
   static bool is_final(const TargetUnit& unit) { return !unit.kept && !unit.word && is_final_mark(decode_utf8_at(unit.text).value); }
 
-  // Words that must stay as they are, as a name can be: the model knows them, and what came from them is their translation.
+  // Returns whether a kept part consists of words, such as a name: the model knows them, and the units that came from them are their
+  // translation.
   bool is_words(const MarkedSentence::Kept& kept) const {
     const std::u32string text = decoded(part_of(sentence_.text, kept.at));
     return !kept.placeholder &&
@@ -206,8 +208,8 @@ class Units {
     return best_units(units, {0, units.size()}, kept, others);
   }
 
-  // What the vocabulary does not know may stand for it: symbols that come from it, or next to its place (since the attention to pieces that
-  // are unknown means little).
+  // Returns unknown symbols that may stand for a kept part: those that come from it or are next to its place (since attention to unknown
+  // pieces means little).
   UnitRange unknown_symbols(Range kept, size_t place) const {
     const auto is_unknown = [&](size_t u) { return u < units.size() && !units[u].kept && units[u].text == kUnknownSymbol; };
     std::vector<bool> others(units.size());
@@ -220,7 +222,7 @@ class Units {
     return found;
   }
 
-  // With the spaces that it has in the source, or with more where it would become part of a word.
+  // Inserts a unit with the spaces that it has in the source, and more where it would otherwise become part of a word.
   void insert(size_t place, TargetUnit unit, Range source) {
     const std::string_view text = sentence_.text;
     const auto is_letter = [](char c) { return static_cast<unsigned char>(c) < 0x80 && is_word_character(static_cast<unsigned char>(c)); };
@@ -233,7 +235,7 @@ class Units {
     units.insert(at(place), std::move(unit));
   }
 
-  // What was not translated, with its own spaces.
+  // Adds the parts that were not translated, with their own spaces.
   void put_back_ends() {
     std::string gap;
     std::vector<TargetUnit> front = units_of_source(sentence_.front, gap);
@@ -250,7 +252,7 @@ class Units {
     if (place == 0) back.front().gap.clear();
     units.insert(at(place), std::move_iterator(back.begin()), std::move_iterator(back.end()));
   }
-  // `gap`: the white space at its end.
+  // Returns the units of a part of the source and sets `gap` to the white space at its end.
   std::vector<TargetUnit> units_of_source(Range part, std::string& gap) const {
     std::vector<TargetUnit> found;
     for (int64_t begin = part.begin; begin < part.end;) {
@@ -285,7 +287,7 @@ std::vector<TargetUnit> target_units(const MarkedSentence& sentence, const Align
 }
 
 UnitRange best_units(const std::vector<TargetUnit>& units, UnitRange among, Range source, const std::vector<bool>& taken) {
-  // The run with the largest sum of what agrees less what does not; marks count little, and what comes from nowhere nearly nothing.
+  // Finds the run with the largest sum of agreeing minus disagreeing weights; marks count little, and units without a source hardly at all.
   int64_t best = 0, sum = 0;
   UnitRange found;
   size_t begin = among.begin;
@@ -303,7 +305,7 @@ UnitRange best_units(const std::vector<TargetUnit>& units, UnitRange among, Rang
 }
 
 size_t best_place(const std::vector<TargetUnit>& units, UnitRange among, int64_t offset) {
-  int64_t before = -1, behind = INT64_MAX;  // the nearest middles on both sides
+  int64_t before = -1, behind = INT64_MAX;  // the nearest midpoints on both sides
   size_t after_before = among.begin, at_behind = among.end;
   for (size_t u = among.begin; u < among.end; ++u)
     for (const Range& r : units[u].from) {

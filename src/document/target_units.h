@@ -1,4 +1,4 @@
-// A translation as words, marks and placeholders, each knowing from where in the source it came: what markup.cpp puts tags between.
+// A translation as words, marks and placeholders, each with the bytes of the source that it came from; markup.cpp places tags between them.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ struct TargetUnit {
   std::string gap;  // white space before it
   std::string text;
   bool kept = false;             // a placeholder, as its bytes in the document
-  bool word = false;             // else a mark
-  std::vector<Range> from = {};  // bytes of the source that it comes from; by their middles it is known where it belongs
+  bool word = false;             // false: a mark
+  std::vector<Range> from = {};  // bytes of the source that it comes from; their midpoints decide where it belongs
 };
 
-/// The units of a translation of translated_text() in order, with all that is kept of the sentence among them, also what was not
-/// translated; spaces at its ends are dropped. No word is missing but what is spelled like a placeholder that the model changed.
+/// Returns the units of a translation of translated_text() in order, including all kept parts of the sentence, even those that were not
+/// translated; spaces at the ends are dropped. No word is lost except those spelled like a placeholder that the model changed.
 std::vector<TargetUnit> target_units(const MarkedSentence& sentence, const AlignedText& translation);
 
 struct UnitRange {
@@ -25,10 +25,10 @@ struct UnitRange {
   bool empty() const { return begin == end; }
 };
 
-/// The units within `among` that agree best with coming from `source`, next to each other and none of them `taken`; empty if none does.
+/// Returns the consecutive units within `among`, none of them `taken`, that best match an origin in `source`; empty if none does.
 UnitRange best_units(const std::vector<TargetUnit>& units, UnitRange among, Range source, const std::vector<bool>& taken);
 
-/// The place between units within `among` that fits best to a place in the source: behind what comes from before it.
+/// Returns the position between units within `among` that best matches an offset in the source: after the unit that comes from before it.
 size_t best_place(const std::vector<TargetUnit>& units, UnitRange among, int64_t offset);
 
 }  // namespace starling

@@ -1,5 +1,5 @@
-// BLEU and GLEU. A corpus' BLEU needs ten integers: per order the n-grams that match and those there are, and the two lengths; they are
-// summed over sentences, and all the floating point happens once at the end, in the order in which sacreBLEU does it.
+// BLEU and GLEU. A corpus' BLEU needs ten integers: the matching and the total n-grams of each order, and the two lengths. They are
+// summed over sentences; all floating-point arithmetic happens once at the end, in the same order as in sacreBLEU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Tokens prepare(const std::string& sentence, const EvaluateOptions& options) {
   return tokens;
 }
 
-// The length nearest to the hypothesis', the shorter of two equally near.
+// Returns the length nearest to the hypothesis', the shorter of two equally near.
 std::int64_t closest_length(std::size_t hypothesis, std::span<const Tokens> references) {
   const auto distance = [&](std::int64_t length) { return std::abs(length - static_cast<std::int64_t>(hypothesis)); };
   std::int64_t best = static_cast<std::int64_t>(references.front().size());
@@ -82,11 +82,11 @@ double brevity_penalty(const NgramCounts& counts) {
   return std::exp(1 - static_cast<double>(counts.reference_length) / static_cast<double>(counts.hypothesis_length));
 }
 
-// sacreBLEU's logarithm: so negative at zero that the score is zero.
+// sacreBLEU's logarithm, which is so negative at zero that the score is zero.
 double log_or_abyss(double x) { return x == 0 ? -9999999999.0 : std::log(x); }
 
-// In percent, smoothed by sacreBLEU's "exp", method 3 of Chen and Cherry (2014). An order without any n-grams ends the list: its precision
-// stays 0.
+// Returns precisions in percent, smoothed by sacreBLEU's "exp", method 3 of Chen and Cherry (2014). An order without any n-grams ends the
+// list; its precision stays 0.
 std::array<double, kOrder> smoothed_precisions(const NgramCounts& counts) {
   std::array<double, kOrder> percent{};
   double halvings = 1;
@@ -119,7 +119,7 @@ struct Score {
 
 Score score_of(const NgramCounts& counts) {
   Score result{.penalty = brevity_penalty(counts)};
-  // Without a single match the score is 0, however it would be smoothed.
+  // Without a single match the score is 0, whatever the smoothing.
   bool any = false;
   for (const double correct : counts.correct) any = any || correct > 0;
   if (!any) return result;
@@ -170,7 +170,7 @@ CountedMetric detail::count_bleu(Sentences hypotheses, const ReferenceLists& ref
   return counted;
 }
 
-// Two numbers a sentence, its best GLEU and 1, so that a mean is a function of sums as every other score is.
+// Stores two numbers per sentence, its best GLEU and 1, so that the mean is a function of sums, as every other score is.
 CountedMetric detail::count_gleu(Sentences hypotheses, const ReferenceLists& references, const EvaluateOptions& options) {
   check_corpus(hypotheses, references);
   CountedMetric counted{.width = 2};

@@ -1,6 +1,6 @@
-// chrF: F-score over character n-grams, without white space, and, as chrF++, word n-grams; recall counts twice as much as precision. Both
-// are averaged over the orders that both sides have (sacreBLEU's "eff:yes"), after summing counts over the corpus. Of several references,
-// a sentence contributes the counts of the one that gives it the best F-score alone.
+// chrF: F-score over character n-grams, without white space, and, for chrF++, word n-grams; recall counts twice as much as precision. Both
+// are averaged over the orders that both sides have (sacreBLEU's "eff:yes"), after summing counts over the corpus. With several
+// references, a sentence contributes the counts of the reference that gives it the best sentence F-score.
 #include <fmt/format.h>
 
 #include <string>
@@ -32,7 +32,7 @@ bool is_ascii_punctuation(char32_t c) {
 
 void append_word(Tokens& words, std::u32string_view word) { words.push_back(std::hash<std::u32string_view>{}(word)); }
 
-// One punctuation mark is cut off a word: the last character if it is one, else the first.
+// Splits one punctuation mark off a word: the last character if it is one, otherwise the first.
 void append_split_word(Tokens& words, std::u32string_view word) {
   if (word.size() > 1 && is_ascii_punctuation(word.back())) {
     append_word(words, word.substr(0, word.size() - 1));

@@ -13,7 +13,7 @@ namespace starling {
 
 namespace {
 
-// Where Debian, and MeCab's own installation, put the dictionary.
+// Where Debian and MeCab's own installer put the dictionary.
 constexpr const char* kDictionaries[] = {"/var/lib/mecab/dic/ipadic-utf8", "/usr/lib/mecab/dic/ipadic-utf8", "/usr/lib/mecab/dic/ipadic",
                                          "/usr/local/lib/mecab/dic/ipadic"};
 // Words of the IPA dictionary of 2007-08-01; Debian's has one more, the name of the era that began in 2019.
@@ -81,12 +81,12 @@ class Mecab {
     }
     std::string why = "there is no dictionary in " + fmt::format("{}", fmt::join(kDictionaries, ", "));
     for (const char* directory : kDictionaries) {
-      // Without the machine's mecabrc, which may name user dictionaries.
+      // Ignores the machine's mecabrc, which may name user dictionaries.
       tagger_ = new_(fmt::format("-r /dev/null -d {} -Owakati", directory).c_str());
       if (!tagger_) continue;
       const DictionaryInfo& info = *info_(tagger_);
       if ((info.size == kWords || info.size == kWords + 1) && !info.next) return;
-      why = fmt::format("{} has {} words and not {}", directory, info.size, kWords);
+      why = fmt::format("{} has {} words instead of {}", directory, info.size, kWords);
       destroy_(tagger_), tagger_ = nullptr;
     }
     missing(why);

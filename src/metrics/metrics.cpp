@@ -1,4 +1,4 @@
-// Reporting of scores in sacreBLEU's forms, and the table of metric names.
+// Reports scores in sacreBLEU's formats, and holds the table of metric names.
 #include "metrics/metrics.h"
 
 #include <fmt/format.h>

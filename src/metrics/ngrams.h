@@ -1,6 +1,6 @@
-// Counting common n-grams without building a string for each: an n-gram is a 64-bit fingerprint, made by mixing its tokens one
-// after the other. Two different n-grams of one sentence pair share a fingerprint with a probability below 1e-11, even when the
-// sentences have ten thousand n-grams. Internal to the metrics.
+// Counts common n-grams without building a string for each: an n-gram is a 64-bit fingerprint, made by mixing in its tokens one by one.
+// The probability that two different n-grams of a sentence pair share a fingerprint is below 1e-11, even for sentences of ten thousand
+// n-grams. Internal to the metrics.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace starling::detail {
 
 using Fingerprint = std::uint64_t;
 
-/// The fingerprint of an n-gram extended by one token; start from kEmptyNgram.
+/// Returns the fingerprint of an n-gram extended by one token; start from kEmptyNgram.
 constexpr Fingerprint kEmptyNgram = 0x9E3779B97F4A7C15ULL;
 inline Fingerprint extend(Fingerprint ngram, Fingerprint token) {
   Fingerprint x = ngram * 0xD6E8FEB86659FD93ULL + token + 0x632BE59BD9B4E019ULL;
@@ -23,7 +23,7 @@ inline Fingerprint extend(Fingerprint ngram, Fingerprint token) {
   return x ^ (x >> 32);
 }
 
-/// Calls visit(order, fingerprint) for each n-gram of 1 to max_order tokens; order 1 is reported as 1.
+/// Calls visit(order, fingerprint) for each n-gram of 1 to max_order tokens; the order of a single token is 1.
 template <typename Visit>
 void for_each_ngram(std::span<const Fingerprint> tokens, int max_order, Visit visit) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -33,13 +33,13 @@ void for_each_ngram(std::span<const Fingerprint> tokens, int max_order, Visit vi
   }
 }
 
-/// How many n-grams of the given order a sentence of `tokens` tokens has.
+/// Returns how many n-grams of the given order a sentence of `tokens` tokens has.
 inline std::int64_t ngram_count(std::size_t tokens, int order) {
   return std::max<std::int64_t>(0, static_cast<std::int64_t>(tokens) - order + 1);
 }
 
-/// The n-grams that a hypothesis may still match: each as often as the reference has it that has it most often. An open hash
-/// table that is reused from sentence to sentence; entries of an earlier sentence are told by their epoch.
+/// The n-grams that a hypothesis may still match: each as often as it occurs in the reference where it is most frequent. An open-addressing
+/// hash table that is reused for every sentence; entries of earlier sentences are recognised by their epoch.
 class ClippedCounts {
  public:
   /// Forgets everything and makes room for `ngrams` additions.
@@ -51,7 +51,7 @@ class ClippedCounts {
     reference_ = 0;
   }
 
-  /// What is added from now on belongs to one more reference.
+  /// Begins another reference, to which the n-grams added from now on belong.
   void begin_reference() { ++reference_; }
 
   void add(Fingerprint ngram) {
@@ -63,7 +63,7 @@ class ClippedCounts {
     entry.allowed = std::max(entry.allowed, ++entry.in_reference);
   }
 
-  /// True when the n-gram was still allowed; it then is allowed once less. Call after the last add.
+  /// Returns whether the n-gram was still allowed, and then allows it once less. Call after the last add.
   bool take(Fingerprint ngram) {
     Entry& entry = find(ngram);
     if (entry.allowed == 0) return false;

@@ -12,25 +12,25 @@ namespace starling {
 
 namespace {
 
-// Streams of the seed's random numbers: one for all draws, one a trial of exchanges.
+// Random streams of the seed: one for all draws of the bootstrap, one per trial of the randomisation.
 constexpr std::uint64_t kDraws = 0xB1E0;
 constexpr std::uint64_t kExchanges = std::uint64_t{1} << 63;
 
-// Differences of scores that are closer than this are equal: what rounding may add where counts are not whole numbers, in points.
+// Score differences closer than this, in points, count as equal, because of rounding where counts are not whole numbers.
 constexpr double kTie = 1e-9;
 
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The values between which 95 % lie: a fortieth is left out on either side.
+// Returns the bounds of the central 95 %: drops a fortieth of the values on either side.
 ScoreInterval interval_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t out = values.size() / 40;
   return {values[out], values[values.size() - 1 - out]};
 }
 
-// With at least one occurrence, what was observed itself: a test by chance must not claim a probability of 0.
+// Counts the observation itself as one occurrence, because a randomised test must not claim a probability of 0.
 double p_value(std::int64_t as_large, std::size_t trials) { return static_cast<double>(as_large + 1) / static_cast<double>(trials + 1); }
 
 double p_of_resamples(std::span<const double> system, std::span<const double> baseline, double observed) {
@@ -41,7 +41,7 @@ double p_of_resamples(std::span<const double> system, std::span<const double> ba
   return p_value(std::count_if(differences.begin(), differences.end(), as_large), differences.size());
 }
 
-// The rows of system - baseline that are not zero: only these sentences can change a score.
+// Returns the non-zero rows of system - baseline: only these sentences can change a score.
 std::vector<double> differing_rows(const CountedMetric& system, const CountedMetric& baseline) {
   std::vector<double> rows;
   for (std::size_t i = 0; i < system.sentences(); ++i) {
@@ -74,7 +74,7 @@ double p_of_exchanges(const CountedMetric& system, const CountedMetric& baseline
   return p_value(as_large, static_cast<std::size_t>(trials));
 }
 
-// Of a system's part of a test of several.
+// Maps the progress of one system's test to that of a test of several systems.
 TestWatch part_of(const TestWatch& watch, std::size_t part, std::size_t parts) {
   if (!watch) return {};
   return [=](double share) { watch((static_cast<double>(part) + share) / static_cast<double>(parts)); };

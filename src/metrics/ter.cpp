@@ -1,8 +1,7 @@
-// Translation edit rate in the form that the tool Tercom defines by its search (Snover et al., 2006): insertions, deletions and
-// substitutions in a band around the diagonal, and, before them, greedy shifts of word sequences, each of which costs one edit.
-// The shifts are heuristic, so equal scores need an equal search: the order of candidates, the ranking and the limits below are
-// those of sacreBLEU. Rows of the edit matrix depend on the hypothesis' prefix alone, therefore a candidate shift is evaluated
-// from the first word that it moves.
+// Translation edit rate as defined by the search of the tool Tercom (Snover et al., 2006): insertions, deletions and substitutions in a
+// band around the diagonal, preceded by greedy shifts of word sequences, each of which costs one edit. The shifts are a heuristic, so equal
+// scores require an equal search: the order of candidates, the ranking and the limits below are those of sacreBLEU. A row of the edit
+// matrix depends only on the prefix of the hypothesis, so a candidate shift is evaluated from the first word that it moves.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +32,7 @@ constexpr int kUnreached = 1 << 29;        // cost of a cell outside of the band
 using Words = std::vector<std::uint32_t>;
 using WordSpan = std::span<const std::uint32_t>;
 
-// How a cell was reached. To the hypothesis (rows) and the reference (columns): match and substitute advance both.
+// How a cell was reached: by advancing in the hypothesis (rows), in the reference (columns) or, by match and substitute, in both.
 enum class Edit : std::uint8_t { unknown, match, substitute, hypothesis_only, reference_only };
 
 struct Cell {
@@ -48,17 +47,17 @@ class EditMatrix {
     cells_.resize(static_cast<std::size_t>(rows_ + 1) * columns_);
     for (int j = 0; j < columns_; ++j) at(0, j) = {j, Edit::reference_only};
     ratio_ = rows_ > 0 ? static_cast<double>(reference.size()) / rows_ : 1.0;
-    // The band must overlap with that of the row before even when the lengths differ much.
+    // The band must overlap with that of the previous row even if the lengths differ greatly.
     band_ = kBand < ratio_ / 2 ? static_cast<int>(std::ceil(ratio_ / 2 + kBand)) : kBand;
   }
 
-  /// Computes the rows after the first `valid_rows` (which stand already) and returns the edit distance.
+  /// Computes the rows after the first `valid_rows`, which are computed already, and returns the edit distance.
   int fill(WordSpan hypothesis, int valid_rows) {
     for (int i = valid_rows + 1; i <= rows_; ++i) fill_row(i, hypothesis[i - 1]);
     return at(rows_, columns_ - 1).cost;
   }
 
-  /// Takes over row `i` of a matrix of the same shape.
+  /// Copies row `i` from a matrix of the same shape.
   void copy_row(const EditMatrix& other, int i) {
     const auto begin = other.cells_.begin() + static_cast<std::ptrdiff_t>(i) * columns_;
     std::copy(begin, begin + columns_, cells_.begin() + static_cast<std::ptrdiff_t>(i) * columns_);
@@ -79,7 +78,7 @@ class EditMatrix {
     for (int j = begin; j < end; ++j) at(i, j) = best_cell(i, j, word);
   }
 
-  // Equal costs prefer a match or substitution, then the hypothesis' word alone, then the reference's.
+  // Among equal costs, prefers a match or substitution, then a hypothesis word alone, then a reference word alone.
   Cell best_cell(int i, int j, std::uint32_t word) const {
     if (j == 0) return {at(i - 1, 0).cost + 1, Edit::hypothesis_only};
     const bool same = word == reference_[j - 1];
@@ -99,8 +98,8 @@ class EditMatrix {
   std::vector<Cell> cells_;
 };
 
-// Which words are wrong, and where each reference word stands in the hypothesis: at, or, when it is missing, after which word
-// (-1 for before the first).
+// Which words are wrong, and the position of each reference word in the hypothesis; for a missing word, that of the hypothesis word before
+// it (-1: before the first).
 struct Alignment {
   std::vector<int> hypothesis_position;                         // by reference word
   std::vector<std::uint8_t> hypothesis_wrong, reference_wrong;  // by word
@@ -136,8 +135,8 @@ Alignment align(const EditMatrix& matrix) {
   return alignment;
 }
 
-// Moves words [start, start + length) so that they come before what was at `target`; a target inside of them moves them by as
-// many places as it lies behind their start.
+// Moves words [start, start + length) before the word that was at `target`; a target inside the range moves them by its distance from
+// `start`.
 Words shifted(WordSpan words, int start, int length, int target) {
   const auto piece = [&](int begin, int end) { return words.subspan(begin, std::max(0, std::min<int>(end, words.size()) - begin)); };
   const int n = static_cast<int>(words.size());
@@ -159,7 +158,7 @@ Words shifted(WordSpan words, int start, int length, int target) {
   return out;
 }
 
-// How good a shift is, in the order of importance: edits saved, length, earliest origin, earliest target.
+// The rank of a shift, by decreasing importance: edits saved, length, earliest origin, earliest target.
 using Rank = std::tuple<int, int, int, int>;
 
 struct Shift {
@@ -199,14 +198,14 @@ class ShiftSearch {
     return false;
   }
 
-  // Both places must contain an error, and the target must lie outside of the moved words.
+  // Both ranges must contain an error, and the target must lie outside the moved words.
   bool worth_trying(int h, int r, int length) const {
     if (!any(alignment_.hypothesis_wrong, h, length) || !any(alignment_.reference_wrong, r, length)) return false;
     const int target = alignment_.hypothesis_position[r];
     return !(h <= target && target < h + length);
   }
 
-  // The targets are behind the hypothesis words that stand for the reference's word before the match and for those in it.
+  // The targets are the positions after the hypothesis words aligned to the reference word before the match and to each word in it.
   void try_targets(int h, int r, int length) {
     int previous = -1;
     for (int position = r - 1; position < r + length; ++position) {
@@ -226,7 +225,7 @@ class ShiftSearch {
     if (best_.words.empty() || rank > best_.rank) best_ = {rank, std::move(candidate)};
   }
 
-  // The rows up to `unchanged` words are those of the current words; what an earlier candidate left there is restored first.
+  // Rows up to `unchanged` equal those of the current words; rows that an earlier candidate overwrote are restored first.
   int distance_from(const Words& candidate, int unchanged) {
     for (int i = first_dirty_; i <= unchanged; ++i) scratch_.copy_row(matrix_, i);
     first_dirty_ = unchanged + 1;
@@ -277,7 +276,8 @@ std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::s
   return shifts + distance;
 }
 
-// Two whole numbers a sentence: of several references the fewest edits, and the words of all of them, whose mean is what counts.
+// Stores two whole numbers per sentence: the fewest edits over the references, and the words of all references, whose mean is the
+// denominator.
 CountedMetric detail::count_ter(Sentences hypotheses, const ReferenceLists& references, const TerOptions& options) {
   check_corpus(hypotheses, references);
   CountedMetric counted{.width = 2};

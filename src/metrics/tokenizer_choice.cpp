@@ -13,11 +13,11 @@ namespace starling {
 
 namespace {
 
-// By script.
+// Indexed by Script.
 constexpr std::array<const char*, kScripts> kNames = {"", "Japanese", "Chinese", "Korean", "Thai", "Lao", "Tibetan", "Burmese", "Khmer"};
-constexpr auto kThai = static_cast<std::size_t>(Script::thai);  // it and those behind have no spaces between words
+constexpr auto kThai = static_cast<std::size_t>(Script::thai);  // this and all later scripts have no spaces between words
 
-// What a text consists of. Letters are code points that are neither punctuation, symbols, numbers nor spaces.
+// Statistics of a text. Letters are code points that are not punctuation, symbols, numbers or spaces.
 struct Look {
   std::array<std::int64_t, kScripts> of{};
   std::int64_t letters = 0, lines = 0, lines_with_spaces = 0, words = 0;  // words: runs between spaces
@@ -69,7 +69,7 @@ Finding find(const Look& look) {
       return {"", fmt::format("the references are Japanese ({} % of their letters are kana)", look.percent(Script::kana))};
     return {"zh", fmt::format("the references are Chinese ({} % of their letters are Han characters)", look.percent(Script::han))};
   }
-  // No language has words of 20 letters on average; but a line or two may be a single long one.
+  // No language has words of 20 letters on average, but one or two lines may consist of a single long word.
   constexpr std::int64_t kNoWord = 20, kManyLines = 10;
   if (look.letters >= kNoWord * look.words && look.lines >= kManyLines) return {"char", "the references have hardly any spaces"};
   return words;
@@ -95,7 +95,7 @@ std::string ter_warning(References references, const TerOptions& options) {
   const Finding found = find(look_at(references));
   if (found.tokenizer == std::string_view("13a") || (options.normalized && options.asian_support)) return "";
   return fmt::format(
-      "{}, but TER counts what stands between spaces as words; choose chrf, or for Chinese --ter-normalized "
+      "{}, but TER relies on spaces between words; choose chrf, or for Chinese --ter-normalized "
       "--ter-asian-support",
       found.what);
 }
@@ -112,8 +112,7 @@ TokenizerChoice choose_tokenizer(std::string_view name, References references, s
   if (name == "auto") return {bleu_tokenizer_from(suited), std::move(reason), ""};
   TokenizerChoice choice{bleu_tokenizer_from(name), "", ""};
   if (suited != "13a" && (name == "13a" || name == "intl" || name == "none"))
-    choice.warning =
-        fmt::format("{}, but the tokenizer {} counts what stands between spaces as words; choose auto or {}", found.what, name, suited);
+    choice.warning = fmt::format("{}, but the tokenizer {} relies on spaces between words; choose auto or {}", found.what, name, suited);
   return choice;
 }
 

@@ -1,6 +1,6 @@
-// BLEU's tokenizers and the table of names. 13a is the one of the script mteval-v13a, intl that of mteval-v14. Pieces of a SentencePiece
-// model (spBLEU; Goyal et al., 2022) are "words" in every language; the models that sacreBLEU calls flores101 and flores200 are not part
-// of Starling: the user names the file.
+// BLEU's tokenizers and the table of names. 13a is the tokenizer of the script mteval-v13a, intl that of mteval-v14. The pieces of a
+// SentencePiece model (spBLEU; Goyal et al., 2022) serve as words in every language; the models that sacreBLEU calls flores101 and
+// flores200 are not part of Starling, so the user names the file.
 #include "metrics/tokenizers.h"
 
 #include <fmt/format.h>
@@ -47,9 +47,9 @@ std::string tokenize_characters(std::string_view sentence) {
   return out;
 }
 
-// The code points that tokenizer zh sets apart. 2001 to 2A6D holds dashes, quotes, arrows and no Chinese: sacreBLEU writes CJK
-// extension B with a four-digit escape and so means these in its place, and scores must follow what it does. Extension B
-// (beyond FFFF) therefore is not in the list.
+// The code points that tokenizer zh separates with spaces. The range 2001 to 2A6D contains dashes, quotes and arrows but no Chinese:
+// sacreBLEU writes CJK extension B with a four-digit escape and thereby gets this range instead, and scores must follow it. Extension B
+// (beyond FFFF) is therefore not in the list.
 constexpr CodePoints kChinese[] = {
     {0x2001, 0x2A6D},  // see above
     {0x2E80, 0x2EFF},  // radicals
@@ -99,8 +99,8 @@ constexpr Named kPlain[] = {{"13a", tokenize_13a},
 
 constexpr std::string_view kSentencePiece = "spm:";
 
-// "flores101" or "flores200" for a file that has the name under which sacreBLEU stores that model, and its number of pieces; else "spm-"
-// and the first eight digits of the file's SHA-256.
+// Returns "flores101" or "flores200" for a file with sacreBLEU's file name for that model and its number of pieces; otherwise "spm-" and
+// the first eight digits of the file's SHA-256.
 std::string signature_of(const std::string& path, const Vocabulary& model) {
   constexpr int64_t kFloresPieces = 256000;
   if (model.size() == kFloresPieces && file_name(path) == "sacrebleu_tokenizer_spm.model") return "flores101";

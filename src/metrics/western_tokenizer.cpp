@@ -28,8 +28,8 @@ std::string isolate_punctuation(std::string_view in) {
   return out;
 }
 
-// Code points that stand alone. Kana stay together: sacreBLEU's rules for them ask for text that begins with kana, and the passes
-// before have put a space there. 3200 to 3F22 is what sacreBLEU writes for the block of enclosed letters, 3200 to 32FF.
+// Code points that become tokens by themselves. Kana stay together: sacreBLEU's rules for them require text that begins with kana, and the
+// earlier passes have put a space there. 3200 to 3F22 is what sacreBLEU writes for the block of enclosed letters, 3200 to 32FF.
 constexpr CodePoints kAlone[] = {
     {0x2E80, 0x2EFF},                    // radicals
     {0x3001, 0x3002}, {0x3008, 0x3011},  // punctuation and brackets

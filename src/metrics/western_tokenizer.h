@@ -1,5 +1,5 @@
-// The rewriting passes of the script mteval-v13a that BLEU's 13a and zh and TER's normalisation have in common, and that normalisation.
-// Their order, and that a pass never looks again at what it has consumed, are part of the definition.
+// The rewriting passes of the script mteval-v13a that BLEU's 13a and zh share with TER's normalisation, and that normalisation. The order
+// of the passes, and the rule that a pass never rescans what it has consumed, are part of the definition.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace starling::detail {
 
-/// Replaces from left to right, never looking at what it has written.
+/// Replaces from left to right, without rescanning its own output.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
-/// "&lt;" and its like as characters, one after the other: "&amp;lt;" ends as "<".
+/// Decodes "&lt;" and similar entities one kind after another, so that "&amp;lt;" ends as "<".
 void decode_entities(std::string& text);
 
-/// ASCII punctuation set apart by spaces; periods and commas stay inside numbers only; a hyphen leaves the digit before it.
+/// Separates ASCII punctuation with spaces; periods and commas stay attached only inside numbers; a hyphen is split from a digit before it.
 std::string split_western(std::string_view sentence, bool possessives = false);
 
-/// What Tercom offers before it looks for edits, as sacreBLEU has it (norm:yes, asian:yes): entities decoded and punctuation set apart;
-/// with `asian`, Chinese characters and CJK punctuation too, each by itself.
+/// Tercom's optional normalisation before the search for edits, as in sacreBLEU (norm:yes, asian:yes): decodes entities and separates
+/// punctuation; with `asian`, also separates each Chinese character and CJK punctuation mark.
 std::string normalize_for_ter(std::string text, bool asian);
 
-/// The text with spaces around each code point that stands alone.
+/// Returns the text with spaces around each code point for which `alone` holds.
 template <class Test>
 std::string set_apart(std::u32string_view text, Test alone) {
   std::string out;
@@ -38,7 +38,7 @@ std::string set_apart(std::u32string_view text, Test alone) {
 
 enum class Alone { first, second };
 
-/// A pass over pairs of neighbours: of a pair that matches, which is consumed, one character gets spaces around it.
+/// Makes a pass over pairs of neighbours. A pair that matches is consumed, and one of its characters gets spaces around it.
 template <class Char, class Matches>
 std::basic_string<Char> split_pairs(const std::basic_string<Char>& in, Alone which, Matches matches) {
   constexpr Char space = ' ';

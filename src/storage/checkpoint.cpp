@@ -1,5 +1,6 @@
-// A name is replaced by exchanging it with the directory written aside. Where the file system cannot exchange, the old directory steps
-// aside under ".old-NAME" first; recover_directory puts it back if the machine stopped between the two renames.
+// A directory is replaced by atomically exchanging it with the new one, which was written under a temporary name. If the file system
+// cannot exchange names, the old directory is first renamed to ".old-NAME"; recover_directory restores it if the machine stopped between
+// the two renames.
 #include "storage/checkpoint.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ std::string sibling(const std::string& directory, const char* prefix) {
 std::string tmp_path(const std::string& directory) { return sibling(directory, ".tmp-"); }
 std::string old_path(const std::string& directory) { return sibling(directory, ".old-"); }
 
-// Neither hidden nor a path: safe to join to a directory, also when it comes from a manifest.
+// Returns whether a name is neither hidden nor a path: then it is safe to join to a directory even if it comes from a manifest.
 bool plain_name(const std::string& name) {
   return !name.empty() && name[0] != '.' && name != manifest_name && name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
@@ -54,7 +55,7 @@ class HashingSink final : public ByteSink {
   uint64_t size_ = 0;
 };
 
-// The manifest carries a hash of itself without that hash, so that no changed byte of it goes unnoticed.
+// The manifest carries a hash of itself (without that hash), so that any changed byte of it is detected.
 std::string manifest_digest(Json manifest) {
   manifest.erase("digest");
   return sha256_hex(manifest.dump());
@@ -67,7 +68,7 @@ std::string manifest_text(int64_t step, const std::vector<PartInfo>& parts) {
   return manifest.dump(2) + "\n";
 }
 
-// Moves the finished directory into place. Until the parent is synced, a crash may bring back the state before.
+// Moves the finished directory into place. Until the parent is synced, a crash may restore the previous state.
 void put_in_place(FileSystem& files, const std::string& aside, const std::string& directory) {
   const std::string parent = parent_path(directory);
   if (!files.exists(directory)) {
@@ -109,7 +110,8 @@ Loaded read_manifest(FileSystem& files, const std::string& directory) {
   if (manifest.value("schema", Json()) != schema) {
     broken(path, fmt::format("its schema is not '{}', so another version of Starling wrote it", schema));
   }
-  if (manifest.value("digest", Json()) != manifest_digest(manifest)) broken(path, "its digest does not fit its content: it was changed");
+  if (manifest.value("digest", Json()) != manifest_digest(manifest))
+    broken(path, "its digest does not match its content: the file was changed");
   const Json step = manifest.value("step", Json()), entries = manifest.value("files", Json());
   const bool step_fits = step.is_number_unsigned() && step.get<uint64_t>() <= uint64_t{INT64_MAX};
   if (!step_fits || !entries.is_array()) broken(path, "lacks 'step' or 'files'");
@@ -135,22 +137,22 @@ std::optional<int64_t> parse_step(const std::string& name) {
 
 std::string checkpoints_path(const std::string& run_directory) { return join_path(run_directory, "checkpoints"); }
 
-// Step to directory, complete or not. One that stepped aside counts if nothing has taken its place.
+// Maps each step to its directory, complete or not. One that was renamed to ".old-" counts if no other has taken its place.
 std::map<int64_t, std::string> list_steps(FileSystem& files, const std::string& checkpoints) {
   std::map<int64_t, std::string> steps;
   if (!files.exists(checkpoints)) return steps;
-  for (const std::string& name : files.list(checkpoints)) {  // sorted: ".old-step-1" comes before "step-1", which overrules it
+  for (const std::string& name : files.list(checkpoints)) {  // sorted: ".old-step-1" comes before "step-1", which overrides it
     const bool aside = name.starts_with(".old-");
     if (const auto step = parse_step(aside ? name.substr(5) : name)) steps[*step] = join_path(checkpoints, name);
   }
   return steps;
 }
 
-// The directory, verified, or nothing and a report.
+// Returns the verified directory, or nullopt after reporting what is wrong.
 std::optional<Loaded> try_verify(FileSystem& files, const std::string& directory, std::optional<int64_t> step, const Report& report) {
   try {
     Loaded loaded = verify_directory(files, directory);
-    if (step && loaded.step != *step) broken(directory, fmt::format("its manifest is of step {}", loaded.step));
+    if (step && loaded.step != *step) broken(directory, fmt::format("its manifest is for step {}", loaded.step));
     return loaded;
   } catch (const Error& error) {
     if (report) report(error.what());
@@ -164,7 +166,7 @@ void publish(FileSystem& files, const std::string& directory, int64_t step, std:
   publication.commit();
 }
 
-// Replacing a directory removes what is in it, so it must hold nothing but what was published there.
+// Replacing a directory removes its content, so it must hold only files that were published there.
 void require_replaceable(FileSystem& files, const std::string& directory) {
   if (!files.exists(directory)) return;
   std::set<std::string> ours;
@@ -182,13 +184,13 @@ void require_replaceable(FileSystem& files, const std::string& directory) {
   }
 }
 
-// A file of a published directory as a part of the next one.
+// Makes a part of the next directory from a file of the published one.
 Part copied_part(FileSystem& files, const std::string& directory, const PartInfo& info) {
   const std::string path = join_path(directory, info.name);
   auto write = [&files, path, info](ByteSink& sink) {
     HashingSink checked(sink);
     files.read_pieces(path, [&](std::span<const std::byte> piece) { checked.write(piece); });
-    if (checked.sha256() != info.sha256) broken(path, "its content does not fit the hash in the manifest");
+    if (checked.sha256() != info.sha256) broken(path, "its content does not match the hash in the manifest");
   };
   return {info.name, std::move(write), info.size};
 }
@@ -237,7 +239,7 @@ Publication::Publication(FileSystem& files, std::string directory, int64_t step)
 Publication::~Publication() {
   if (committed_) return;
   try {
-    files_.remove_all(aside_);  // gives the space back; if even that fails, the next start does it
+    files_.remove_all(aside_);  // frees the space; if that fails too, the next start does it
   } catch (...) {
   }
 }
@@ -284,7 +286,7 @@ void recover_directory(FileSystem& files, const std::string& directory) {
   const bool has_aside = files.exists(aside), has_old = files.exists(old);
   if (!has_aside && !has_old) return;
   if (has_old && !files.exists(directory)) files.rename(old, directory);
-  files.sync_directory(parent_path(directory));  // only then is what stands in the place safe, and the rest superfluous
+  files.sync_directory(parent_path(directory));  // only now is `directory` durable and the rest superfluous
   files.remove_all(aside);
   files.remove_all(old);
 }
@@ -296,7 +298,7 @@ Loaded verify_directory(FileSystem& files, const std::string& directory) {
     const FileInfo info = files.info(path);
     if (info.kind != FileKind::file) broken(path, "is missing");
     if (info.size != part.size) broken(path, fmt::format("has {} bytes, the manifest says {}", info.size, part.size));
-    if (sha256_file(files, path) != part.sha256) broken(path, "its content does not fit the hash in the manifest");
+    if (sha256_file(files, path) != part.sha256) broken(path, "its content does not match the hash in the manifest");
   }
   return loaded;
 }
@@ -347,7 +349,7 @@ void CheckpointStore::commit(Publication& publication) {
   last_saved_ = publication.step();
   try {
     prune();
-  } catch (const IoError& error) {  // the new checkpoint is safe; an old one too many is no reason to stop
+  } catch (const IoError& error) {  // the new checkpoint is safe; a surplus old one is no reason to stop
     if (report_) report_(error.what());
   }
 }
@@ -377,7 +379,7 @@ void CheckpointStore::prune() {
     } else if (step != last_saved_) {
       const std::string doomed = tmp_path(directory(step));
       files_.remove_all(doomed);
-      files_.rename(path, doomed);  // from here on it is no checkpoint, however far the removal comes
+      files_.rename(path, doomed);  // from here on it is not a checkpoint, however far the removal gets
       files_.sync_directory(checkpoints_);
       files_.remove_all(doomed);
       known_sound_.erase(step);

@@ -1,6 +1,6 @@
-// Checkpoints that are either whole or not there. A directory is written aside, every file synced, manifest.json (sizes and hashes)
-// last, then renamed into place and the parent directory synced; what is read is verified against the manifest first.
-// Format: docs/reference/checkpoint-format.md; guarantees: docs/explanation/checkpoints.md.
+// Checkpoints that are either complete or absent. A directory is written under a temporary name, every file synced, manifest.json (sizes
+// and hashes) last; it is then renamed into place and the parent directory synced. Readers verify the manifest first. Format and
+// guarantees: docs/guides/checkpoints.md.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace starling {
 struct Part {
   std::string name;
   std::function<void(ByteSink&)> write;
-  uint64_t expected_bytes = 0;  // 0: unknown; only serves the message when the disk is full
+  uint64_t expected_bytes = 0;  // 0: unknown; only used in the message for a full disk
 };
-// A part from text or bytes, which it keeps.
+// Makes a part of text or bytes, which it keeps.
 Part text_part(std::string name, std::string content);
-// A part of tensors; their data must live until it is written, and is not copied.
+// Makes a part of tensors. Their data is not copied and must live until the part is written.
 Part safetensors_part(std::string name, std::vector<NamedBytes> tensors, SafetensorsMetadata metadata = {});
 
 struct PartInfo {
@@ -34,33 +34,34 @@ struct PartInfo {
   std::string sha256;  // hexadecimal
 };
 
-// A directory whose manifest and hashes were found right.
+// A directory whose manifest and hashes have been verified.
 struct Loaded {
   std::string directory;
   int64_t step = 0;
   std::vector<PartInfo> files;
 
   bool has(const std::string& name) const;
-  // The path of a part; DataError when the checkpoint has none of that name.
+  // Returns the path of a part; throws DataError if the checkpoint has none of that name.
   std::string path(const std::string& name) const;
 };
 
-// Told about broken checkpoints that were passed over; one line of text.
+// Receives a line of text about each damaged checkpoint that was skipped.
 using Report = std::function<void(const std::string&)>;
 
-// Writes one file of a directory, with fsync; IoError when the disk does not take it.
+// Writes and syncs one file of a directory; throws IoError if that fails.
 PartInfo write_part(FileSystem& files, const std::string& directory, const Part& part);
 
-// A directory on its way to its place. Its files are written aside, by one process or by several that see it; commit() makes it whole and
-// puts it in the place of `directory`. Without that, nothing stays of it. Guarantees and errors are those of publish_directory.
+// A directory that is being published. One process, or several that share the file system, write its files under a temporary name;
+// commit() completes it and moves it to `directory`. Without commit() everything is removed. Guarantees and errors are those of
+// publish_directory.
 class Publication {
  public:
   Publication(FileSystem& files, std::string directory, int64_t step);
   ~Publication();
   Publication(const Publication&) = delete;
-  const std::string& aside() const { return aside_; }  // the directory to write into
+  const std::string& aside() const { return aside_; }  // the temporary directory to write into
   int64_t step() const { return step_; }
-  void add(PartInfo part);  // that was written there
+  void add(PartInfo part);  // registers a part that was written there
   void commit();
 
  private:
@@ -71,46 +72,49 @@ class Publication {
   bool committed_ = false;
 };
 
-// Puts a directory with these parts and a manifest in the place of `directory`; after a failure or a crash there is either the old one
-// or the new one, whole. IoError when the disk does not take it; ConfigError when `directory` exists and holds files that were not
-// published there (they would be lost). The parent directory must exist.
+// Writes a directory with these parts and a manifest and moves it to `directory`; after a failure or a crash either the old or the new one
+// is there, complete. Throws IoError if writing fails, ConfigError if `directory` exists and holds files that were not published there
+// (they would be lost). The parent directory must exist.
 void publish_directory(FileSystem& files, const std::string& directory, int64_t step, std::span<const Part> parts);
-// Puts these parts into a published directory, in place of those of the same names or beside; the other files are copied, which checks
-// them, and the step stays. Guarantees and errors as those of publish_directory; DataError when a copied file differs from the manifest.
+// Adds these parts to a published directory, replacing those with the same names. The other files are copied, and verified on the way; the
+// step stays the same. Guarantees and errors are those of publish_directory; throws DataError if a copied file differs from the manifest.
 void update_directory(FileSystem& files, const std::string& directory, std::span<const Part> parts);
-// Throws what would keep update_directory from working, before the work for it is done: foreign files, no right to write.
+// Throws if update_directory would fail because of foreign files or missing write permission, so that callers find out before they compute
+// the parts.
 void require_updatable(FileSystem& files, const std::string& directory);
-// Finishes or undoes what a crash left of publish_directory for this directory.
+// Completes or rolls back a publish_directory of this directory that a crash interrupted.
 void recover_directory(FileSystem& files, const std::string& directory);
-// Reads the manifest and checks every file's size and hash; DataError or IoError says what is wrong.
+// Reads the manifest and verifies every file's size and hash; throws DataError or IoError that says what is wrong.
 Loaded verify_directory(FileSystem& files, const std::string& directory);
 
-// Where the checkpoint of a step is written aside (Publication::aside), for other processes than the one that began it.
+// Returns the temporary directory in which the checkpoint of a step is written (Publication::aside), for processes other than the one that
+// began it.
 std::string checkpoint_aside(const std::string& run_directory, int64_t step);
-// The newest sound checkpoint of a run. Writes nothing, so it may look into a run that is being trained.
+// Returns the newest intact checkpoint of a run. Writes nothing, so it is safe on a run that is being trained.
 std::optional<Loaded> latest_checkpoint(FileSystem& files, const std::string& run_directory, const Report& report = {});
-// The checkpoint <run>/best, if there is a sound one. Writes nothing.
+// Returns the checkpoint <run>/best if it exists and is intact. Writes nothing.
 std::optional<Loaded> best_checkpoint(FileSystem& files, const std::string& run_directory, const Report& report = {});
 
 // The checkpoints of one run: <run>/checkpoints/step-00001000 and so on, and <run>/best. One process at a time may own a run.
 class CheckpointStore {
  public:
-  // Makes the directories and clears away what a crash left. `keep` >= 1 checkpoints stay; ConfigError below that.
+  // Creates the directories and cleans up after a crash. `keep` is the number of checkpoints to retain; throws ConfigError if it is
+  // below 1.
   CheckpointStore(FileSystem& files, std::string run_directory, int keep, Report report = {});
 
-  // Writes the checkpoint of a step (replacing one of that step), then prunes; IoError when the disk does not take it. Whatever happens,
-  // the checkpoints before are intact. A failure to remove an old one is only reported.
+  // Writes the checkpoint of a step (replacing any of that step), then prunes. Throws IoError if writing fails; earlier checkpoints stay
+  // intact in any case. A failure to remove an old one is only reported.
   void save(int64_t step, std::span<const Part> parts);
-  // The same in two acts: what is written in between, by whoever sees the directory, is added to the publication.
+  // The same in two steps: parts written in between, by any process that sees the directory, are added to the publication.
   std::unique_ptr<Publication> begin(int64_t step);
   void commit(Publication& publication);
   // Replaces <run>/best, with the same guarantees.
   void save_best(int64_t step, std::span<const Part> parts);
   std::optional<Loaded> latest();
   std::optional<Loaded> best() { return best_checkpoint(files_, run_, report_); }
-  // Removes what is older than the newest `keep` sound checkpoints; never the newest sound one, nor the last saved.
+  // Removes checkpoints older than the newest `keep` intact ones; never the newest intact one, nor the last one saved.
   void prune();
-  // The directory of a step's checkpoint, whether it exists or not.
+  // Returns the directory of a step's checkpoint, whether or not it exists.
   std::string directory(int64_t step) const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a regular file or a directory, links followed; nothing for all else.
+// Returns the status of a regular file or directory, following links; nullopt for anything else.
 std::optional<struct stat> identity(const std::string& path, int standard) {
   struct stat status;
   const int result = path == "-" ? ::fstat(standard, &status) : ::stat(path.c_str(), &status);
@@ -25,7 +25,7 @@ std::optional<struct stat> identity(const std::string& path, int standard) {
   return status;
 }
 
-// Without links, as far as it exists; what is to be made below that keeps its name.
+// Resolves links in the part of the path that exists; the rest, which is to be created, keeps its name.
 fs::path real_path(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::weakly_canonical(fs::absolute(path, error), error);
@@ -47,7 +47,7 @@ constexpr std::string_view kRun[] = {
     "checkpoints",   "best",                              // models
     "train.log",     "events.jsonl",   "lock",            // records
 };
-// ".tmp-" and ".old-": a file or directory on its way to its name (storage/checkpoint.h).
+// ".tmp-" and ".old-" mark a directory that is being replaced (storage/checkpoint.h).
 constexpr std::string_view kRunBeginnings[] = {"best-before-", "before-restart", ".tmp-", ".old-"};
 constexpr std::string_view kRace[] = {"records.json", "data.json", "cluster.yml", "results.csv", "curves.csv", "table.md", "race.svg",
                                       "lock",         "replays",   "vocab.spm",   "source.spm",  "target.spm", "data",     "data.new"};

@@ -1,4 +1,4 @@
-// Parts of a flat buffer: what a collective leaves on each rank, and what each of several owns.
+// Partition of a flat buffer: the part that a collective leaves on each rank, and the part that each of several ranks owns.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 namespace starling {
 
-// Part k of N of n elements: contiguous, in order, nothing left over, boundaries at multiples of 16 elements; parts may be empty.
+// Returns part k of N of n elements. The parts are contiguous, in order and cover everything; boundaries are multiples of 16 elements, and
+// parts may be empty.
 inline Range part(int64_t n, int k, int N) {
   CHECK(N > 0 && k >= 0 && k < N, "part {} of {}", k, N);
   constexpr int64_t kBlock = 16;

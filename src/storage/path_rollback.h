@@ -1,5 +1,5 @@
-// Paths that a command makes on its way: taken back when it fails, so that a refused command leaves nothing behind. What took long to make
-// stays where nothing was wrong with it: a full disk or a lost machine is no reason to begin at zero.
+// Removes the paths that a command created if it fails, so that a refused command leaves nothing behind. The results of long work are kept
+// if they are still usable: a full disk or a lost machine is no reason to start from scratch.
 #pragma once
 
 #include <exception>
@@ -10,32 +10,32 @@
 
 namespace starling {
 
-// Whether an error says that something else is meant (ConfigError, DataError): what was made for it is of no use. Want of threads or memory
-// (ResourceError) says no such thing.
+// Returns whether an error means that the request itself was wrong (ConfigError, DataError), so that work done for it is useless. A lack
+// of threads or memory (ResourceError) does not mean that.
 bool is_refusal(const std::exception& error);
 
 class PathRollback {
  public:
   explicit PathRollback(FileSystem& files) : files_(files) {}
-  // Unless kept: removes, last one first, what was noted, with everything in it, and the directories above that were missing too, if they
-  // are empty. Errors are ignored; the one that brought us here matters more.
+  // Removes the noted paths that were not kept, in reverse order and with their content, and those parent directories that were missing
+  // too, if they are empty. Ignores errors, since the one that led here matters more.
   ~PathRollback();
   PathRollback(const PathRollback&) = delete;
   PathRollback& operator=(const PathRollback&) = delete;
 
-  // Before the path is made: notes it, and what is missing above it; nothing if it is there already.
+  // Call before creating the path: notes it and its missing parents; does nothing if it already exists.
   void note(const std::string& path);
-  // The same for what takes long to make and can be used again though it is not finished.
+  // The same for a path that takes long to create and can be reused even if unfinished.
   void note_work(const std::string& path);
-  // What was noted so far stays.
+  // Keeps everything noted so far.
   void keep() { paths_.clear(); }
-  // What note_work noted stays, unless it is empty, or unless the error is that of a refusal.
+  // Keeps the paths noted by note_work, unless they are empty or the error is a refusal.
   void keep_work_unless_refused(const std::exception& error);
 
  private:
   struct Path {
     std::string path;
-    bool whole;  // with everything in it
+    bool whole;  // remove with everything in it
     bool work = false;
   };
   bool empty(const std::string& path) const;

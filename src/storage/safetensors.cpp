@@ -1,5 +1,5 @@
-// Soundness of the data is one rule: sorted by place, each tensor begins where the one before it ended, the last ends at the file's end.
-// That excludes overlaps, gaps and offsets outside the file at once; sizes must also be those of shape and dtype.
+// One rule validates the layout: sorted by offset, each tensor begins where the previous one ends, and the last ends at the end of the
+// file. This excludes overlaps, gaps and offsets outside the file at once. Sizes must also match shape and dtype.
 #include "storage/safetensors.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct DtypeSize {
 };
 constexpr DtypeSize dtype_sizes[] = {{"F32", 4}, {"F64", 8}, {"BF16", 2}, {"F16", 2}, {"I8", 1}, {"I32", 4}, {"I64", 8}, {"U8", 1}};
 
-// Bytes of a tensor; -1 if a dimension is negative or the product overflows.
+// Returns the bytes of a tensor; -1 if a dimension is negative or the product overflows.
 int64_t tensor_bytes(const std::vector<int64_t>& shape, int64_t element_bytes) {
   int64_t bytes = element_bytes;
   for (const int64_t dimension : shape) {
@@ -57,7 +57,7 @@ std::vector<const NamedBytes*> in_file_order(std::span<const NamedBytes> tensors
 
 // The header's text, padded with spaces so that the data is aligned.
 std::string make_header(const std::vector<const NamedBytes*>& order, const SafetensorsMetadata& metadata) {
-  std::string text = "{";  // put together here, since ordered_json looks through all entries before it adds one
+  std::string text = "{";  // assembled as text, since ordered_json searches all entries before it adds one
   const auto add = [&](const std::string& name, const nlohmann::ordered_json& value) {
     text += text.size() > 1 ? "," : "";
     text += Json(name).dump() + ":" + value.dump();
@@ -105,7 +105,7 @@ class Reader {
  private:
   template <class... Values>
   [[noreturn]] void fail(fmt::format_string<Values...> message, Values&&... values) const {
-    throw DataError(fmt::format("{}: not a sound safetensors file: {}; copy or export it again", where_,
+    throw DataError(fmt::format("{}: not a valid safetensors file: {}; copy or export it again", where_,
                                 fmt::format(message, std::forward<Values>(values)...)));
   }
 
@@ -131,7 +131,7 @@ class Reader {
     return values;
   }
 
-  // A list of integers that fit an int64_t and are not negative.
+  // Returns a list of non-negative integers that fit an int64_t.
   std::vector<int64_t> integers(const std::string& name, const Json& entry, const char* key) const {
     const Json& list = entry.at(key);
     if (!list.is_array()) fail("{} of tensor '{}' is not a list", key, name);
@@ -216,7 +216,7 @@ SafetensorsFile::SafetensorsFile(FileSystem& files, const std::string& path)
   try {
     content_ = parse_safetensors(mapping_->bytes(), path);
   } catch (const DataError&) {
-    require_whole();  // else it says what is wrong with zeros
+    require_whole();  // otherwise parsing would complain about zeros
     throw;
   }
   require_whole();

@@ -1,6 +1,6 @@
-// Tensors in a file, in the safetensors layout (github.com/huggingface/safetensors): eight bytes of little-endian header length, a JSON
-// header, then the bytes of all tensors without gaps. Chosen because every tool reads it and because reading it is mapping it.
-// The reader trusts nothing: whatever the bytes are, it returns tensors that lie inside the file or throws DataError.
+// Reads and writes tensors in the safetensors format (github.com/huggingface/safetensors): eight bytes of little-endian header length, a
+// JSON header, then the bytes of all tensors without gaps. It was chosen because every tool reads it, and because the file can be mapped
+// into memory as it is. The reader trusts nothing: for any bytes, it returns tensors that lie inside the file or throws DataError.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct NamedBytes {
   std::string dtype;  // F32, F64, BF16, F16, I8, I32, I64 or U8
   std::vector<int64_t> shape;
   std::span<const std::byte> data;
-  // To be written, in place of data: gives the bytes to the sink when their turn has come.
+  // For writing, in place of data: called to write the bytes to the sink when it is this tensor's turn.
   std::function<void(ByteSink&)> source = {};
 };
 
@@ -35,32 +35,32 @@ struct SafetensorsContent {
   SafetensorsMetadata metadata;
 };
 
-// Bytes of one element; 0 for an unknown dtype.
+// Returns the bytes of one element; 0 for an unknown dtype.
 int64_t dtype_bytes(std::string_view dtype);
 
-// Writes the tensors straight from where they lie, wider dtypes first (so that each is aligned in the file), otherwise in the order given.
-// InternalError on duplicate or empty names, unknown dtypes, or data that does not fill its shape.
+// Writes the tensors without copying them, wider dtypes first (so that each is aligned in the file), otherwise in the given order. Throws
+// InternalError for duplicate or empty names, unknown dtypes, or data whose size does not match its shape.
 void write_safetensors(ByteSink& sink, std::span<const NamedBytes> tensors, const SafetensorsMetadata& metadata = {});
-// The size in bytes of what write_safetensors would write.
+// Returns the number of bytes that write_safetensors would write.
 uint64_t safetensors_size(std::span<const NamedBytes> tensors, const SafetensorsMetadata& metadata = {});
 
-// Interprets bytes; the tensors point into them. `where` begins the message of the DataError.
+// Parses bytes; the tensors point into them. Throws DataError, beginning with `where`, if they are not valid.
 SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& where);
 
 // A mapped safetensors file. Moving it keeps the tensors valid.
 class SafetensorsFile {
  public:
-  // IoError when the file cannot be mapped, DataError when it is not a sound safetensors file.
+  // Throws IoError if the file cannot be mapped, DataError if it is not a valid safetensors file.
   SafetensorsFile(FileSystem& files, const std::string& path);
 
   const std::string& path() const { return path_; }
   const std::vector<NamedBytes>& tensors() const { return content_.tensors; }
   const SafetensorsMetadata& metadata() const { return content_.metadata; }
-  // Null when there is none of that name.
+  // Returns null if there is no tensor of that name.
   const NamedBytes* find(std::string_view name) const;
-  // DataError naming the file when there is none of that name.
+  // Throws DataError, naming the file, if there is no tensor of that name.
   const NamedBytes& at(std::string_view name) const;
-  // IoError when somebody has cut the file short, so that what was read of its tensors is not what it had. To be asked behind the reading.
+  // Throws IoError if the file was truncated, so that what was read from its tensors may be wrong. Call it after reading.
   void require_whole() const { guard_.require_whole(); }
 
  private:

@@ -1,5 +1,5 @@
-// A small bag of named values that is saved with a checkpoint: step, position in the data, early-stopping counters, best metric.
-// It is JSON, so that people can read it; integers keep all 64 bits and doubles come back bit for bit, which an exact resume needs.
+// A small set of named values that is saved with a checkpoint: step, position in the data, early-stopping counters, best metric.
+// It is JSON, so that people can read it; integers keep all 64 bits and doubles round-trip exactly, as a bit-exact resume requires.
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@ class State {
   void put(const std::string& key, const std::vector<int64_t>& values) { json_[key] = values; }
 
   bool has(const std::string& key) const { return json_.contains(key); }
-  // DataError naming the file and the key when it is missing or of another type.
+  // The getters throw DataError, naming the file and the key, if the key is missing or has another type.
   bool flag(const std::string& key) const;
   int64_t integer(const std::string& key) const;
   uint64_t unsigned_integer(const std::string& key) const;
@@ -32,9 +32,9 @@ class State {
   std::vector<double> reals(const std::string& key) const;
   std::vector<int64_t> integers(const std::string& key) const;
 
-  // Indented JSON with sorted keys, ending in a newline.
+  // Returns indented JSON with sorted keys, ending in a newline.
   std::string to_json() const;
-  // `where` (the file's path) begins the messages of this and of the getters; DataError when it is not a JSON object.
+  // Throws DataError if the text is not a JSON object. `where` (the file's path) begins the messages of this and of the getters.
   static State from_json(std::string_view text, const std::string& where);
 
  private:

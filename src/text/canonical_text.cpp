@@ -34,7 +34,7 @@ class Writer {
     end_group();
     if (!changed_) return std::nullopt;
     out_.source.push_back(static_cast<int64_t>(text_.size()));
-    out_.source.front() = 0;  // what vanished at the beginning belongs to what follows
+    out_.source.front() = 0;  // characters removed at the beginning belong to what follows
     return std::move(out_);
   }
 
@@ -45,10 +45,10 @@ class Writer {
     return at->second;
   }
 
-  // Writes the characters that normalisation looks at together.
+  // Writes a group of characters that can only be normalised together.
   void end_group() {
     if (group_.empty()) return;
-    if (group_.size() > 1 || group_.front() >= 0x300) {  // below, a character alone is composed already
+    if (group_.size() > 1 || group_.front() >= 0x300) {  // below U+0300, a single character is composed already
       const std::u32string whole = composed(group_);
       if (whole != group_ && !knows_(encode_utf8(group_))) {
         append(encode_utf8(whole), group_begin_);

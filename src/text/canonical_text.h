@@ -1,6 +1,6 @@
-// What is done to text before a vocabulary cuts it, where the vocabulary does not know it as it stands: characters that are not seen (soft
-// hyphens, zero-width spaces, marks of direction) vanish, and letters that are written with separate marks become one character. Without
-// that each of them is an unknown symbol in the middle of a word, and the translation is of another text.
+// Canonicalises text before a vocabulary splits it into pieces, but only where the vocabulary lacks the original form: removes invisible
+// characters (soft hyphens, zero-width spaces, direction marks) and composes letters with their separate marks into one character.
+// Otherwise each of them would be an unknown symbol in the middle of a word, and the model would translate a different text.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace starling {
 
 struct CanonicalText {
   std::string text;
-  std::vector<int64_t> source;  // of each byte and of the end, the byte of the source where what it stands for begins
+  std::vector<int64_t> source;  // for each byte and for the end: the offset in the source where what it stands for begins
 };
 
-/// The text with the default-ignorable characters that `knows` refuses left out, and with what is left in normalisation form C wherever
-/// `knows` refuses it as it stands; nothing if that changes nothing. `knows` says whether a vocabulary has pieces for a text. Malformed
-/// bytes stay. Takes time in proportion to the text, and calls of `knows` with texts that together are no longer.
+/// Returns the text without the default-ignorable characters that `knows` rejects, and with the rest in normalisation form C wherever
+/// `knows` rejects the original; nullopt if that changes nothing. `knows` says whether a vocabulary has pieces for a text. Malformed
+/// bytes stay as they are. Takes linear time, and the texts passed to `knows` are together no longer than the text.
 std::optional<CanonicalText> canonical_text(std::string_view text, const std::function<bool(std::string_view)>& knows);
 
 }  // namespace starling

@@ -1,5 +1,5 @@
-// Which characters are punctuation, symbols or numbers (general categories P, S, N). Tokenizer intl is defined by these three classes; the
-// choice of a tokenizer takes what is left, less spaces and control characters, as letters. And which are emoji, or not to be seen.
+// Which characters are punctuation, symbols or numbers (general categories P, S, N), emoji, or invisible. Tokenizer intl is defined by the
+// first three classes; the automatic choice of a tokenizer takes all others, except spaces and control characters, as letters.
 #include "text/unicode.h"
 
 namespace starling {

@@ -1,4 +1,4 @@
-// The algorithm is that of the Unicode Standard, section 3.11: decompose, order the marks behind each letter by their classes, compose.
+// The algorithm is that of the Unicode Standard, section 3.11: decompose, sort the marks after each letter by their classes, compose.
 // Hangul syllables follow from arithmetic (section 3.12), all else from tables.
 #include "text/composition.h"
 
@@ -32,7 +32,7 @@ constexpr bool is_within(char32_t c, char32_t first, char32_t count) { return c 
 
 constexpr bool precedes(const Decomposition& x, const Decomposition& y) { return x.a != y.a ? x.a < y.a : x.b < y.b; }
 
-// The decompositions by what they are made of.
+// The decompositions sorted by their two parts.
 constexpr auto kByParts = [] {
   std::array<Decomposition, std::size(kDecompositions)> sorted{};
   std::copy(std::begin(kDecompositions), std::end(kDecompositions), sorted.begin());
@@ -65,7 +65,7 @@ void append_decomposed(std::u32string& out, char32_t c) {
   }
 }
 
-// What the two become; 0 if they stay two.
+// Returns the composition of two code points; 0 if there is none.
 char32_t composition_of(char32_t a, char32_t b) {
   if (is_within(a, kLeading, kLeadingCount) && is_within(b, kVowels, kVowelCount))
     return kSyllables + ((a - kLeading) * kVowelCount + (b - kVowels)) * kTrailingCount;
@@ -76,7 +76,7 @@ char32_t composition_of(char32_t a, char32_t b) {
   return found->first;
 }
 
-// Whether c is the second of two that can become one.
+// Returns whether c is the second of two code points that can be composed.
 bool joins_what_is_before(char32_t c) {
   static const std::u32string seconds = [] {
     std::u32string all;
@@ -109,8 +109,8 @@ std::u32string composed(std::u32string_view text) {
     begin = std::max(begin, end);
   }
   std::u32string out;
-  size_t starter = std::u32string::npos;  // in out: the last code point of class 0
-  int last_class = -1;                    // of what stands behind it in out; -1: nothing does
+  size_t starter = std::u32string::npos;  // position in `out` of the last code point of class 0
+  int last_class = -1;                    // class of the last code point after it in `out`; -1: there is none
   for (const char32_t c : all) {
     const int its_class = combining_class(c);
     if (starter != std::u32string::npos && last_class < its_class)

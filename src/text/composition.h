@@ -1,5 +1,5 @@
-// Unicode's normalisation form C: letters and their marks as one code point each, where there is one. Forms that only look alike (wide
-// letters, ligatures) stay: nothing here is a compatibility mapping.
+// Unicode's normalisation form C: a letter and its marks become one code point where there is one. Compatibility forms (wide letters,
+// ligatures) stay as they are.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace starling {
 
-/// The text in normalisation form C.
+/// Returns the text in normalisation form C.
 std::u32string composed(std::u32string_view text);
 
-/// Whether normalisation form C never changes anything across the place before this code point, whatever stands on both sides.
+/// Returns whether text can be split before this code point and both sides normalised separately, whatever they contain.
 bool begins_composition(char32_t c);
 
 }  // namespace starling

@@ -12,11 +12,11 @@ struct Renamed {
   std::string_view code, now;
 };
 constexpr Renamed kAliases[] = {{"pb", "pt-br"}, {"zt", "zh-hant"}};  // whole codes
-// Main languages: codes that ISO 639 withdrew, and those that CLD2 has for languages with two codes.
+// Main languages: codes that ISO 639 withdrew, and the codes that CLD2 uses for languages with two codes.
 constexpr Renamed kMains[] = {{"iw", "he"}, {"in", "id"}, {"ji", "yi"}, {"jw", "jv"}, {"mo", "ro"}, {"nb", "no"}, {"fil", "tl"}};
 
-// Languages that are written in several scripts: the usual one, and countries in which it is another. From the likely subtags of Unicode's
-// CLDR 42 (ICU 72), asked for each language and country.
+// Languages written in several scripts: the usual script, and another one with the countries that use it. Taken from the likely subtags of
+// Unicode's CLDR 42 (ICU 72), queried for each language and country.
 struct Scripts {
   std::string_view language, script, elsewhere, countries;
 };
@@ -43,7 +43,7 @@ constexpr Scripts kScripts[] = {{"az", "Latn", "Arab", "iq ir"},
 
 std::string_view main_of(std::string_view comparable) { return comparable.substr(0, comparable.find('-')); }
 
-// A code's part of so many letters behind the main language, "" without one.
+// Returns the subtag with this many letters after the main language; "" if there is none.
 std::string_view part_of(std::string_view comparable, size_t letters) {
   for (size_t hyphen = comparable.find('-'); hyphen != std::string_view::npos; hyphen = comparable.find('-', hyphen + 1)) {
     const std::string_view part = comparable.substr(hyphen + 1, comparable.find('-', hyphen + 1) - hyphen - 1);

@@ -22,8 +22,7 @@ bool is_language_code(std::string_view text) {
 void check(const Languages& languages, const std::string& section) {
   for (const auto& [key, code] : {std::pair("source-language", &languages.source), {"target-language", &languages.target}})
     if (!code->empty() && !is_language_code(*code))
-      throw ConfigError(
-          fmt::format("{}.{}: '{}' is no code of a language; give one such as en, de, pt-BR or zh-Hant", section, key, *code));
+      throw ConfigError(fmt::format("{}.{}: '{}' is not a language code; give one such as en, de, pt-BR or zh-Hant", section, key, *code));
 }
 
 std::string main_language(std::string_view code) {

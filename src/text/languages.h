@@ -1,5 +1,5 @@
-// The languages that a model translates between, as codes of BCP 47: "en", "pt-BR", "zh-Hant". They are names for people and clients, and
-// tell where sentences end; nothing that is computed depends on them.
+// The languages that a model translates between, as BCP 47 codes: "en", "pt-BR", "zh-Hant". They are names for people and clients and
+// select the rules for ends of sentences; what the model computes does not depend on them.
 #pragma once
 
 #include <string>
@@ -20,13 +20,13 @@ void visit(Visitor& v, Languages& l) {
   v.field("target-language", l.target, "code of the target's language");
 }
 
-/// Whether a text has the form of a language code: letters, then parts of letters and digits behind hyphens.
+/// Returns whether a text has the form of a language code: letters, then subtags of letters and digits after hyphens.
 bool is_language_code(std::string_view text);
 
-/// ConfigError naming `section` and the key unless both are codes or empty.
+/// Throws ConfigError naming `section` and the key unless both are codes or empty.
 void check(const Languages& languages, const std::string& section);
 
-/// The main language of a code in lower case: "en" of "EN-us" and "en_US"; "" of "".
+/// Returns the main language of a code in lower case: "en" for "EN-us" and "en_US", "" for "".
 std::string main_language(std::string_view code);
 
 }  // namespace starling

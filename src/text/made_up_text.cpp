@@ -32,7 +32,7 @@ const Sounds& sounds_of(bool target) {
 
 const char* one_of(const std::vector<const char*>& choices, Random& random) { return choices[random.below(choices.size())]; }
 
-// Frequent words are short, as everywhere.
+// Frequent words are short, as in every language.
 std::vector<std::string> stems(uint64_t seed, bool target) {
   Random random(seed, target ? 2 : 1);
   const Sounds& sounds = sounds_of(target);
@@ -67,7 +67,7 @@ void MadeUpText::pair(uint64_t index, std::string& source, std::string& target) 
   const int64_t words = std::clamp<int64_t>(std::lround(length), 3, kMostWords);
   source.clear();
   target.clear();
-  std::string held;  // a word of the target that comes one place later
+  std::string held;  // a target word that is emitted one position later
   for (int64_t i = 0; i < words; ++i) {
     if (i > 0) source += ' ';
     std::string other;

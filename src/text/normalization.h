@@ -1,5 +1,5 @@
-// What happens to text before it is cut into pieces. SentencePiece's own rules make full-width, compatibility and other forms ordinary
-// characters, which a translation can then never contain; the rule here touches nothing that is seen. A vocabulary carries its rule.
+// Normalisation of text before it is split into pieces. SentencePiece's own rules turn full-width, compatibility and other forms into
+// ordinary characters, so that a translation can never contain those forms; our rule changes nothing visible. A vocabulary stores its rule.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ constexpr const char* kNormalizations[] = {kSpaces, "identity", "nfkc", "nmt_nfk
 /// Throws ConfigError unless `name` is one of them.
 void check_normalization(const std::string& name);
 
-/// Name and effect of a rule, for people.
+/// Describes a rule for people: its name and its effect.
 std::string describe_normalization(const std::string& name);
 
-/// The rule "spaces" as SentencePiece reads rules: a line each, code point in hexadecimal, tab, what it becomes.
+/// Returns the rule "spaces" in SentencePiece's format: one line per code point, in hexadecimal, then a tab and its replacement.
 std::string space_rules();
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// Which script a letter belongs to, where that tells how a language is written: without spaces, or many characters a word.
+// The script of a letter, for those scripts that are written without spaces or with many characters per word.
 #pragma once
 
 #include <cstddef>

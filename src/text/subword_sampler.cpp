@@ -74,15 +74,15 @@ void SubwordSampler::cut(std::string_view text, Random& random, std::vector<int3
     cut_unigram(text, ends, random, to);
 }
 
-// Forward sums of the probabilities of all segmentations, then pieces drawn from the end to the beginning.
+// Computes forward sums of the probabilities of all segmentations, then samples pieces from the end to the beginning.
 void SubwordSampler::cut_unigram(std::string_view text, const std::vector<size_t>& ends, Random& random, std::vector<int32_t>& to) const {
   struct Arc {
     size_t from;
     int32_t id;
-    double log_sum;  // of all segmentations up to its end that end with it
+    double log_sum;  // over all segmentations up to its end that end with it
   };
   const size_t n = ends.size() - 1;
-  std::vector<std::vector<Arc>> arcs(n + 1);  // by the character that they end behind
+  std::vector<std::vector<Arc>> arcs(n + 1);  // by the character after which they end
   std::vector<double> log_sums(n + 1, -std::numeric_limits<double>::infinity());
   log_sums[0] = 0;
   for (size_t end = 1; end <= n; ++end) {
@@ -113,12 +113,12 @@ void SubwordSampler::cut_unigram(std::string_view text, const std::vector<size_t
   std::reverse(to.begin() + static_cast<std::ptrdiff_t>(begin), to.end());
 }
 
-// Merges the neighbours with the best score, the leftmost of several, until none is left; a merge that was left out comes again only when
-// one of the two has changed.
+// Merges the neighbours with the best score, the leftmost if there are several, until no merge is left. A dropped merge is tried again only
+// when one of the two symbols has changed.
 void SubwordSampler::cut_bpe(std::string_view text, const std::vector<size_t>& ends, Random& random, std::vector<int32_t>& to) const {
   struct Symbol {
     size_t from, end;
-    int32_t with_next;  // the piece that it and the next one make; -1: none, or left out
+    int32_t with_next;  // the piece that it forms with the next symbol; -1: none, or dropped
   };
   std::vector<Symbol> symbols;
   for (size_t i = 0; i + 1 < ends.size(); ++i) symbols.push_back({ends[i], ends[i + 1], -1});

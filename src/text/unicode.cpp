@@ -25,7 +25,7 @@ std::vector<std::u32string_view> split_on_space(std::u32string_view text) {
 
 std::vector<std::string_view> split_on_space(std::string_view text) {
   std::vector<std::string_view> words;
-  std::size_t begin = 0;  // of the word under way
+  std::size_t begin = 0;  // of the current word
   for (std::size_t i = 0; i < text.size();) {
     const auto [value, length] = decode_utf8_at(text.substr(i));
     const std::size_t next = i + std::max(length, 1);

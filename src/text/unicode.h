@@ -19,49 +19,50 @@ struct CodePoints {
   char32_t first, last;
 };
 
-/// The entry whose code points, `first` to `last`, hold c, or null; the table is sorted and its entries do not overlap.
+/// Returns the entry whose code points, `first` to `last`, include c, or null; the table is sorted and its entries do not overlap.
 template <class Entry, std::size_t n>
 const Entry* entry_of(const Entry (&table)[n], char32_t c) {
   const auto after = std::upper_bound(std::begin(table), std::end(table), c, [](char32_t x, const Entry& e) { return x < e.first; });
   return after != std::begin(table) && c <= after[-1].last ? after - 1 : nullptr;
 }
 
-/// Lower case by Unicode's full mapping, as Python's str.lower(): one to one, except for the dotted capital I (two code points)
-/// and capital sigma (final form at the end of a word).
+/// Converts to lower case by Unicode's full mapping, as Python's str.lower() does: one to one, except for the dotted capital I (two code
+/// points) and capital sigma (final form at the end of a word).
 std::u32string to_lower(std::u32string_view text);
 
 /// to_lower on UTF-8; throws DataError when the text is not valid UTF-8.
 std::string to_lower_utf8(std::string_view text);
 
-/// Whether the set has the character.
+/// Returns whether the set contains the character.
 inline bool is_one_of(char32_t c, std::u32string_view set) { return set.find(c) != std::u32string_view::npos; }
 
 enum class LetterCase { none, lower, upper };
 
-/// The case of a letter; none for other characters and for letters of scripts whose sentences begin with any letter.
+/// Returns the case of a letter; none for other characters, and for letters of scripts that do not begin sentences with a capital.
 LetterCase letter_case(char32_t code_point);
 
-/// True for the code points at which Python's str.split() and str.strip() cut.
+/// Returns whether Python's str.split() and str.strip() treat the code point as white space.
 bool is_unicode_space(char32_t code_point);
 
 enum class CharacterClass { other, punctuation, symbol, number };
 
-/// The general category of a code point: P, S, N, or another (letters, marks, spaces, controls).
+/// Returns the general category of a code point: P, S, N, or another (letters, marks, spaces, controls).
 CharacterClass character_class(char32_t code_point);
 
-/// Whether a code point is an emoji of its own, without others around it. Digits and what only joins others to sequences are none.
+/// Returns whether a code point is an emoji by itself. Digits are not, nor are characters that only join others into sequences.
 bool is_emoji(char32_t code_point);
 
-/// The property Default_Ignorable_Code_Point: nothing is to be seen of it, such as a soft hyphen, a joiner or a variation selector.
+/// Returns the property Default_Ignorable_Code_Point, which invisible characters have, such as soft hyphens, joiners and variation
+/// selectors.
 bool is_default_ignorable(char32_t code_point);
 
-/// The maximal runs of non-space code points, as str.split() gives them; the views point into `text`.
+/// Returns the maximal runs of non-space code points, as str.split() does; the views point into `text`.
 std::vector<std::u32string_view> split_on_space(std::u32string_view text);
 
-/// The same on valid UTF-8; malformed bytes count as letters.
+/// The same for UTF-8; malformed bytes count as letters.
 std::vector<std::string_view> split_on_space(std::string_view text);
 
-/// `text` without the space code points at its end, as str.rstrip(); the view points into `text`.
+/// Returns `text` without the space code points at its end, as str.rstrip() does; the view points into `text`.
 std::string_view without_trailing_space(std::string_view text);
 
 }  // namespace starling

@@ -1,5 +1,5 @@
-// SentencePiece does no bounds checks on what it loads: a flipped bit in a model file can read outside its tables. Hence the
-// checksum and, for files that other programs wrote, the check of the normalisation table below.
+// SentencePiece does not check bounds in what it loads: a flipped bit in a model file can make it read outside its tables. Hence the
+// checksum and, for files written by other programs, the check of the normalisation table below.
 #include "text/vocabulary.h"
 
 #include <sentencepiece_processor.h>
@@ -22,11 +22,11 @@ constexpr uint64_t kMaxFileBytes = uint64_t{1} << 30;  // a million pieces take 
   throw DataError(fmt::format("{}: not a usable SentencePiece model ({}); restore the file or train it again", name, why));
 }
 
-// SentencePiece takes quadratic time on long runs of unknown characters (hours for a megabyte of them), so text goes to it in parts
-// of at most this many bytes. Cut at a space, the pieces are the same, because none reaches over a space.
+// SentencePiece takes quadratic time on long runs of unknown characters (hours for a megabyte of them), so text is passed to it in parts
+// of at most this many bytes. Splitting at a space does not change the pieces, because none spans a space.
 constexpr size_t kPartBytes = 4096;
 
-// Bytes of the part to encode first: everything, or up to the last space, or up to a whole character.
+// Returns the bytes of the part to encode first: everything, or up to the last space, or up to a whole character.
 size_t first_part(std::string_view text) {
   if (text.size() <= kPartBytes) return text.size();
   const size_t space = text.rfind(' ', kPartBytes);

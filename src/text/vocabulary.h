@@ -19,12 +19,12 @@ class SentencePieceProcessor;
 
 namespace starling {
 
-// Ids of a line and the bytes of the line that each stands for, in order, without gaps but for spaces that vanish.
+// The ids of a line and the bytes of the line that each stands for, in order, without gaps except for spaces that are dropped.
 struct EncodedLine {
   std::vector<int32_t> ids;
   std::vector<Range> bytes;
 };
-// Text of ids and the bytes of it that each became; empty ranges for those that vanish.
+// The text of ids and the bytes of it that each id became; the range is empty for ids that yield no text.
 struct DecodedLine {
   std::string text;
   std::vector<Range> bytes;
@@ -41,21 +41,22 @@ class Vocabulary {
   Vocabulary& operator=(Vocabulary&&) noexcept;
   ~Vocabulary();
 
-  /// Ids of a line of text, without end of sentence; empty for blank text. If there is something in it that the vocabulary does not know,
-  /// the ids are those of its canonical_text(); a line that needs no such change keeps its pieces. Safe to call from several threads.
+  /// Returns the ids of a line of text, without end of sentence; empty for blank text. If the line contains something that the vocabulary
+  /// does not know, the ids are those of its canonical_text(). Safe to call from several threads.
   std::vector<int32_t> encode(std::string_view text) const;
-  /// The same without canonical_text(): for training text, whose tokens a run that goes on must find unchanged.
+  /// The same without canonical_text(): for training text, whose tokens must not change for a resumed run.
   std::vector<int32_t> encode_as_it_stands(std::string_view text) const;
-  /// Text of ids; control symbols (bos, eos) vanish, unknown pieces become " ⁇ ". Throws DataError on ids outside the vocabulary.
+  /// Returns the text of ids; control symbols (bos, eos) are dropped, unknown pieces become " ⁇ ". Throws DataError for ids outside the
+  /// vocabulary.
   std::string decode(std::span<const int32_t> ids) const;
-  /// The same with places: the ids are those of encode(), the text that of decode().
+  /// Like encode() and decode(), with the bytes that each id stands for.
   EncodedLine encode_with_bytes(std::string_view text) const;
   DecodedLine decode_with_bytes(std::span<const int32_t> ids) const;
-  /// The pieces of a line as it stands, as text; what the vocabulary does not know stands as in the line.
+  /// Returns the text of the pieces of a line, without canonical_text(); what the vocabulary does not know appears as in the line.
   std::vector<std::string> pieces(std::string_view text) const;
-  /// Whether all of a text can be cut into pieces that stand for text, none of them unknown or a byte.
+  /// Returns whether a text can be split entirely into pieces that stand for text, none of them unknown or a byte.
   bool knows(std::string_view text) const;
-  /// The text of one piece, for logs and tests.
+  /// Returns the text of one piece, for logs and tests.
   std::string piece(int32_t id) const;
 
   int64_t size() const { return size_; }
@@ -85,35 +86,35 @@ class Vocabulary {
 
 struct VocabularyOptions {
   std::string type = "unigram";          // or "bpe"
-  int64_t size = 8000;                   // pieces; fewer if the text does not hold so many
+  int64_t size = 8000;                   // pieces; the result has fewer if the text does not yield that many
   std::string normalization = "spaces";  // one of kNormalizations (text/normalization.h)
-  int64_t sample_lines = 0;              // different lines; 0: what memory and time allow
+  int64_t sample_lines = 0;              // distinct lines; 0: as many as memory and time allow
   double character_coverage = 0.9999;    // share of characters with a piece of their own; the rest becomes <unk>
   uint64_t seed = 1;                     // of the sample
-  int threads = 16;          // fixed, not the machine's: unigram training adds up floats per thread, so the result depends on it
-  int64_t memory_bytes = 0;  // that is there; 0: what the machine, cgroup and ulimit leave
+  int threads = 16;          // fixed instead of the machine's number: unigram training sums floats per thread, so the result depends on it
+  int64_t memory_bytes = 0;  // available memory; 0: what the machine, cgroup and ulimit leave
 };
 
 struct VocabularyReport {
   int64_t lines = 0;       // read
-  int64_t sampled = 0;     // different ones used for training
+  int64_t sampled = 0;     // distinct lines used for training
   int64_t size = 0;        // pieces obtained, at most VocabularyOptions::size
-  int64_t stands_for = 0;  // lines that were like one of those used
+  int64_t stands_for = 0;  // lines read that equal one of those
   int64_t sampled_bytes = 0;
 };
 
-// Who watches the training, and what helps to tell the time left. All may be empty.
+// Hooks for reporting progress of the training and estimating the time left. All may be empty.
 struct VocabularyWatch {
   std::function<void(const std::string& line)> say;
-  std::function<double()> fraction;  // of the lines, given so far
+  std::function<double()> fraction;  // share of the lines given so far
   std::function<double()> now;       // seconds; for tests
 };
 
 /// Gives the next line, valid until the next call, or returns false at the end.
 using LineSource = std::function<bool(std::string_view& line)>;
 
-/// Trains a vocabulary on a seeded sample of the lines and writes it to `path` in one step (no half-written file is ever seen).
-/// Throws ConfigError for options that cannot work (the message names a size that does), DataError without any text, IoError.
+/// Trains a vocabulary on a seeded sample of the lines and writes it to `path` atomically. Throws ConfigError for options that cannot work
+/// (the message names a size that does), DataError if there is no text, and IoError.
 VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptions& options, const std::string& path,
                                   const VocabularyWatch& watch = {});
 

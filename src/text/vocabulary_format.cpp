@@ -1,5 +1,5 @@
-// Numbers of fields are those of sentencepiece_model.proto: ModelProto {1 pieces, 2 trainer_spec, 3 normalizer_spec, 5 denormalizer_spec,
-// 200 and above for extensions}, SentencePiece {1 piece, 2 score, 3 type: 1 is normal, as if none is told}, NormalizerSpec {1 name,
+// Field numbers are those of sentencepiece_model.proto: ModelProto {1 pieces, 2 trainer_spec, 3 normalizer_spec, 5 denormalizer_spec,
+// 200 and above for extensions}, SentencePiece {1 piece, 2 score, 3 type: 1, the default, is normal}, NormalizerSpec {1 name,
 // 2 precompiled_charsmap, 6 normalization_rule_tsv}.
 #include "text/vocabulary_format.h"
 
@@ -30,7 +30,7 @@ struct Field {
   uint64_t value = 0;      // of varints
 };
 
-// Takes fields off the front of a message; next is false at the end and when the bytes are no message (then ok() is false).
+// Reads the fields of a message one by one; next returns false at the end and if the bytes are not a message (then ok() is false).
 class Fields {
  public:
   explicit Fields(std::string_view message) : rest_(message) {}
@@ -77,7 +77,7 @@ class Fields {
 };
 
 // The table is a length, a double-array trie of 32-bit units and NUL-terminated replacement strings. SentencePiece follows a unit's
-// offset exclusive-or a byte without looking; every place this can lead to must lie inside, and every leaf must name a string.
+// offset XOR a byte without bounds checks; every index this can reach must lie inside, and every leaf must point to a string.
 bool safe_charsmap(std::string_view map) {
   uint32_t trie_bytes = 0;
   if (map.empty()) return true;
@@ -108,7 +108,7 @@ bool safe_normalizer(std::string_view spec) {
   return fields.ok();
 }
 
-// A model does not name our rule, but it keeps the path that the rule was read from, which is always the same.
+// A model does not record the name of our rule, but it records the path that the rule was read from, which is always the same.
 std::string normalization_of(std::string_view spec) {
   std::string name;
   Fields fields(spec);
@@ -120,10 +120,10 @@ std::string normalization_of(std::string_view spec) {
   return name;
 }
 
-constexpr size_t kMostPieceBytes = 4096;  // the builder of SentencePiece's table calls itself once a byte
-constexpr float kMostScore = 1e9F;        // by far; sums of a sentence's scores stay finite
+constexpr size_t kMostPieceBytes = 4096;  // the builder of SentencePiece's table recurses once per byte
+constexpr float kMostScore = 1e9F;        // far above real scores; sums over a sentence stay finite
 
-// Why SentencePiece must not have this piece, or nothing.
+// Returns why SentencePiece must not be given this piece, or nullopt.
 std::optional<std::string> defect_of_piece(std::string_view message, int64_t id) {
   Fields fields(message);
   Field field;

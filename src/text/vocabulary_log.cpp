@@ -9,10 +9,10 @@
 namespace starling {
 namespace {
 
-constexpr double kStop = 1.1;   // times the pieces wanted, where SentencePiece's rounds end
+constexpr double kStop = 1.1;   // SentencePiece's rounds end at this multiple of the requested pieces
 constexpr size_t kShown = 400;  // bytes of errors
 
-// The number behind `name`, or -1.
+// Returns the number after `name`, or -1.
 double number_behind(std::string_view line, std::string_view name) {
   const size_t at = line.find(name);
   return at == std::string_view::npos ? -1 : std::strtod(std::string(line.substr(at + name.size())).c_str(), nullptr);
@@ -39,7 +39,7 @@ void TrainerLog::line(std::string_view line) {
   if (text.starts_with("Normalizing")) {
     stage_ = "SentencePiece normalises the sample";
   } else if (text.starts_with("Making suffix array")) {
-    stage_ = "SentencePiece sorts the sample's ends";
+    stage_ = "SentencePiece sorts the sample's suffixes";
   } else if (text.starts_with("Extracting frequent")) {
     stage_ = "SentencePiece looks for frequent strings";
   } else if (text.starts_with("Initialized ")) {
@@ -53,7 +53,7 @@ void TrainerLog::line(std::string_view line) {
   }
 }
 
-// Each round keeps three quarters of the candidates, until there are little more than wanted; so progress is their logarithm.
+// Each round keeps three quarters of the candidates until there are few more than requested, so progress is linear in their logarithm.
 void TrainerLog::round(double candidates) {
   stage_ = fmt::format("{:.0f} candidates for {} pieces", candidates, wanted_);
   if (first_ == 0) first_ = candidates;

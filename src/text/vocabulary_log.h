@@ -1,4 +1,4 @@
-// Reads what SentencePiece's trainer prints, to tell how far it is: it has no other sign of life.
+// Parses the log of SentencePiece's trainer to estimate its progress, which it does not report in any other way.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@ namespace starling {
 
 class TrainerLog {
  public:
-  /// `vocabulary_size` is the number of pieces asked for.
+  /// `vocabulary_size` is the number of pieces requested.
   explicit TrainerLog(int64_t vocabulary_size) : wanted_(vocabulary_size) {}
 
-  /// The next bytes of the log; lines may be cut anywhere.
+  /// Takes the next bytes of the log; lines may be split anywhere.
   void add(std::string_view bytes);
 
-  /// What the trainer does now, in words.
+  /// What the trainer is doing now, in words.
   const std::string& stage() const { return stage_; }
   /// Share of the countable part (rounds of expectation maximisation, or merges) that is done; -1 before it begins.
   double fraction() const { return fraction_; }
-  /// The last lines that are not information but errors, in one line.
+  /// Returns the last error output (lines that are not LOG(INFO)), joined into one line.
   std::string errors() const;
 
  private:

@@ -1,6 +1,6 @@
-// What a vocabulary is trained on: different lines with their counts, chosen by a seeded hash. Of all lines those with the smallest
-// hashes are kept, as many as the bounds allow. So the sample depends on the text and the seed only, a line's count is exact
-// however often it comes, and memory is bounded while a corpus of any size passes by.
+// Samples the lines that a vocabulary is trained on: distinct lines with their counts, chosen by a seeded hash. The lines with the smallest
+// hashes are kept, as many as the bounds allow. The sample therefore depends only on the text and the seed, the count of each line is
+// exact, and memory is bounded for a corpus of any size.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace starling {
 
 struct SampledLine {
   std::string text;
-  int64_t count = 1;  // times that it was read
+  int64_t count = 1;  // how often it was read
 };
 
 class LineSampler {
  public:
-  /// Keeps at most `max_lines` different lines of at most `max_bytes` together; both at least 1.
+  /// Keeps at most `max_lines` distinct lines with at most `max_bytes` in total; both at least 1.
   LineSampler(uint64_t seed, int64_t max_lines, int64_t max_bytes);
 
   void add(std::string_view line);
-  /// The lines in the order in which each came first; the sampler is empty afterwards.
+  /// Returns the lines in the order of their first appearance; the sampler is empty afterwards.
   std::vector<SampledLine> take();
-  /// Whether lines were left out for want of room.
+  /// Returns whether lines were left out because of the bounds.
   bool full() const { return threshold_ != UINT64_MAX; }
 
  private:
@@ -45,7 +45,7 @@ class LineSampler {
   Lines lines_;
   std::priority_queue<std::pair<uint64_t, const std::string*>> largest_;  // hash and line, the largest hash first
   uint64_t bytes_ = 0, seen_ = 0;
-  uint64_t threshold_ = UINT64_MAX;  // hashes from here on are left out
+  uint64_t threshold_ = UINT64_MAX;  // lines with hashes from here on are left out
 };
 
 }  // namespace starling

@@ -1,6 +1,6 @@
-// Training a vocabulary: a sample of the lines (vocabulary_sample.h), weighted by how often each came, given to SentencePiece's trainer.
-// It runs in a child process, because it ends the process on text it does not like, and because its memory (some twenty-five bytes
-// a byte of the sample) is then given back to the system.
+// Trains a vocabulary: passes a sample of the lines (vocabulary_sample.h), weighted by their counts, to SentencePiece's trainer. The
+// trainer runs in a child process, because it terminates the process on text it cannot handle, and because its memory (about 25 bytes per
+// byte of the sample) is then returned to the system.
 #include <fcntl.h>
 #include <fmt/ranges.h>
 #include <sentencepiece_trainer.h>
@@ -34,11 +34,11 @@
 namespace starling {
 namespace {
 
-constexpr size_t kMaxLineBytes = 4192;            // SentencePiece leaves out longer lines (its max_sentence_length), so the sample does too
+constexpr size_t kMaxLineBytes = 4192;            // SentencePiece skips longer lines (its max_sentence_length), so the sample does too
 constexpr uint64_t kSampleStream = 0x766f636162;  // the sample's own seed
-constexpr int64_t kSampleBytes = 40'000'000;      // of text: some minutes at most on the texts that were measured
+constexpr int64_t kSampleBytes = 40'000'000;      // of text: takes a few minutes at most on the texts that were measured
 constexpr int64_t kMinSampleBytes = 1'000'000;
-constexpr int64_t kMemoryFactor = 25;  // SentencePiece's bytes for a byte of text
+constexpr int64_t kMemoryFactor = 25;  // bytes that SentencePiece needs per byte of text
 
 bool is_blank(std::string_view line) {
   while (!line.empty()) {
@@ -51,10 +51,10 @@ bool is_blank(std::string_view line) {
 
 struct Bounds {
   int64_t lines, bytes;
-  std::string reason;  // of the bound on bytes
+  std::string reason;  // for the bound on bytes
 };
 
-// Memory is a hard bound. Time is one unless the number of lines was asked for (docs/guides/data.md).
+// Memory is a hard bound. Time is a bound only if no number of lines was requested (docs/guides/data.md).
 Bounds sample_bounds(const VocabularyOptions& options) {
   const UsableMemory memory = options.memory_bytes > 0 ? UsableMemory{options.memory_bytes, ""} : usable_memory();
   const int64_t fits = std::max(kMinSampleBytes, memory.bytes / 2 / kMemoryFactor);
@@ -91,7 +91,7 @@ Sample sample_lines(const LineSource& lines, const VocabularyOptions& options, c
   return sample;
 }
 
-// Hands the sample over line by line, with counts if there are any, and frees what the trainer has copied.
+// Passes the sample to the trainer line by line, with counts if there are any, and frees each line once the trainer has copied it.
 class SampleIterator : public sentencepiece::SentenceIterator {
  public:
   SampleIterator(std::vector<SampledLine>& lines, bool counts) : lines_(lines), counts_(counts) { prepare(); }
@@ -138,7 +138,7 @@ TrainerArguments trainer_arguments(const VocabularyOptions& options, bool counts
           {"input_format", counts ? "tsv" : "text"},
           {spaces ? "normalization_rule_tsv" : "normalization_rule_name", spaces ? kSpaceRulesPath : options.normalization},
           {"vocab_size", std::to_string(options.size)},
-          {"hard_vocab_limit", "false"},  // fewer pieces if the text does not hold so many
+          {"hard_vocab_limit", "false"},  // allows fewer pieces if the text does not yield that many
           {"character_coverage", fmt::format("{}", options.character_coverage)},
           {"num_threads", std::to_string(options.threads)},
           {"max_sentence_length", std::to_string(kMaxLineBytes)},
@@ -150,7 +150,7 @@ TrainerArguments trainer_arguments(const VocabularyOptions& options, bool counts
           {"pad_id", "-1"}};
 }
 
-// The trainer tells what it needs as "... smaller than required_chars. 30 vs 83. ...".
+// The trainer reports the size it needs as "... smaller than required_chars. 30 vs 83. ...".
 [[noreturn]] void training_failed(const VocabularyOptions& options, const std::string& message) {
   long size = 0, needed = 0;
   const size_t at = message.find("required_chars. ");
@@ -162,11 +162,11 @@ TrainerArguments trainer_arguments(const VocabularyOptions& options, bool counts
   throw DataError(fmt::format("SentencePiece could not train a vocabulary ({}); check that the text is ordinary sentences", message));
 }
 
-// A file in memory that parent and child share.
+// An in-memory file that parent and child share.
 class SharedFile {
  public:
   SharedFile() : fd_(::memfd_create("starling-vocabulary", MFD_CLOEXEC)) {
-    if (fd_ < 0) throw IoError(fmt::format("no memory for a shared file: {}", std::strerror(errno)));
+    if (fd_ < 0) throw IoError(fmt::format("cannot create an in-memory file: {}; free some memory", std::strerror(errno)));
   }
   ~SharedFile() { ::close(fd_); }
   SharedFile(const SharedFile&) = delete;
@@ -181,7 +181,7 @@ class SharedFile {
     }
     return true;
   }
-  // From byte `begin` to the end. The size is asked for without moving the position, at which the child writes.
+  // Returns the content from byte `begin` on. Gets the size without moving the file position, at which the child writes.
   std::string content(size_t begin = 0) const {
     struct stat info {};
     if (::fstat(fd_, &info) != 0 || static_cast<size_t>(info.st_size) <= begin) return "";
@@ -200,7 +200,8 @@ class SharedFile {
 
 constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result is a model, or a message
 
-// The child: trains and leaves the result; never returns. What the trainer prints goes to `printed`, an interrupt ends it at once.
+// Runs in the child: trains, writes the result and never returns. The trainer's output goes to `printed`; an interrupt ends the child at
+// once.
 [[noreturn]] void train_and_exit(std::vector<SampledLine>& lines, const VocabularyOptions& options, SharedFile& result,
                                  const SharedFile& printed, const SharedFile& rules) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -220,7 +221,7 @@ constexpr int kTrained = 0, kRefused = 3;  // the child's exit codes: the result
   ::_exit(code);
 }
 
-// What became of the child, or nothing if it ended by exit code. Meanwhile `look` is called now and then.
+// Waits for the child, calling `look` now and then. Returns what went wrong, or nullopt if the child ended with an exit code.
 std::optional<std::string> wait_for(pid_t child, int& code, const std::function<void()>& look) {
   int status = 0;
   for (int pause_ms = 1;; pause_ms = std::min(2 * pause_ms, 100)) {
@@ -233,16 +234,16 @@ std::optional<std::string> wait_for(pid_t child, int& code, const std::function<
   code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   if (WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT)
     return fmt::format("stopped by signal {}, {}", WTERMSIG(status),
-                       WTERMSIG(status) == SIGKILL ? "perhaps for want of memory" : strsignal(WTERMSIG(status)));
+                       WTERMSIG(status) == SIGKILL ? "perhaps for lack of memory" : strsignal(WTERMSIG(status)));
   return std::nullopt;
 }
 
-// The lines are freed as soon as the child has its copy.
+// Trains in a child process. The lines are freed here as soon as the child has its copy.
 std::string train_model(std::vector<SampledLine> lines, const VocabularyOptions& options, TaskProgress& progress) {
   SharedFile result, printed, rules;
-  if (!rules.write(space_rules())) throw IoError("no memory for a shared file");
+  if (!rules.write(space_rules())) throw IoError("cannot write to an in-memory file; free some memory");
   const pid_t child = ::fork();
-  if (child < 0) throw IoError(fmt::format("no process to train the vocabulary in: {}; free some memory", std::strerror(errno)));
+  if (child < 0) throw IoError(fmt::format("cannot start a process to train the vocabulary: {}; free some memory", std::strerror(errno)));
   if (child == 0) train_and_exit(lines, options, result, printed, rules);
   std::vector<SampledLine>().swap(lines);
   TrainerLog log(options.size);
@@ -267,7 +268,7 @@ std::string train_model(std::vector<SampledLine> lines, const VocabularyOptions&
 VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptions& options, const std::string& path,
                                   const VocabularyWatch& watch) {
   check_options(options);
-  require_threads(options.threads);  // SentencePiece would blame the text, after all of it was read
+  require_threads(options.threads);  // otherwise SentencePiece would blame the text, after reading all of it
   TaskProgress progress("vocabulary", watch.say, watch.now ? watch.now : steady_seconds);
   const Bounds bounds = sample_bounds(options);
   Sample sample = sample_lines(lines, options, bounds, watch, progress);

@@ -38,8 +38,8 @@ TEST(Affinity, ThreadsAreNeverMoreThanCores) {
   EXPECT_EQ(threads_to_use(64, cores, warn), 4);
   EXPECT_EQ(threads_to_use(2, {7}, warn), 1);
   ASSERT_EQ(warnings.size(), 2u);
-  EXPECT_EQ(warnings[0], "64 threads were asked for, but this process may use cores 0-2, 5 only: computing with 4 threads");
-  EXPECT_EQ(warnings[1], "2 threads were asked for, but this process may use core 7 only: computing with 1 thread");
+  EXPECT_EQ(warnings[0], "64 threads were requested, but this process may use only cores 0-2, 5: computing with 4 threads");
+  EXPECT_EQ(warnings[1], "2 threads were requested, but this process may use only core 7: computing with 1 thread");
 }
 
 TEST(Affinity, Text) {

@@ -29,7 +29,7 @@ class MappingGuardTest : public testing::Test {
   }
   std::string complaint() const {
     return path_ +
-           ": has become shorter while it was read, or its disk failed; restore it, and let a new version take "
+           ": was truncated while it was being read, or its disk failed; restore it, and put a new version in "
            "its place by renaming (mv), not by writing into it";
   }
 

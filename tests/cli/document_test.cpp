@@ -108,7 +108,7 @@ TEST_F(DocumentProgram, RefusesWhatHasNoMeaning) {
   EXPECT_EQ(refused("--source-language de"),
             "starling: error: --source-language determines where the sentences of a document end; add --document, or leave it out\n");
   EXPECT_EQ(refused("--document --source-language German"),
-            "starling: error: translate.source-language: 'German' is no code of a language; give one such as en, de, pt-BR or zh-Hant\n");
+            "starling: error: translate.source-language: 'German' is not a language code; give one such as en, de, pt-BR or zh-Hant\n");
   EXPECT_EQ(refused("--document --n-best 2"),
             "starling: error: --n-best gives lists of sentences, and --document one document; leave out one of the two\n");
   EXPECT_EQ(refused("--document --parallel.tensor 2"),

@@ -57,7 +57,7 @@ TEST_F(EvaluateTest, TheReferencesChooseTheTokenizer) {
   EXPECT_THAT(chosen.text, Not(HasSubstr("= 0.00")));
   const ShellOutcome named = run("evaluate --hypotheses zh.hyp --references zh.ref --tokenize 13a");
   EXPECT_THAT(named.text, HasSubstr("starling: warning: the references are Chinese (100 % of their letters are Han characters), but the "
-                                    "tokenizer 13a counts what stands between spaces as words; choose auto or zh\n"));
+                                    "tokenizer 13a relies on spaces between words; choose auto or zh\n"));
   EXPECT_THAT(named.text, HasSubstr("|tok:13a|"));
   EXPECT_THAT(run("evaluate --hypotheses zh.hyp --references zh.ref --tokenize zh").text, Not(HasSubstr("starling: ")));
   EXPECT_THAT(run("evaluate --hypotheses base --references reference").text, Not(HasSubstr("starling: ")));  // 13a needs no word
@@ -117,7 +117,7 @@ TEST_F(EvaluateTest, TerWarnsWhereWordsHaveNoSpaces) {
   write("ja", "これはテストです\n新しい行はここにあります\n");
   const std::string ter = "evaluate --hypotheses ja --references ja --metrics ter";
   EXPECT_THAT(run(ter).text, HasSubstr("starling: warning: the references are Japanese"));
-  EXPECT_THAT(run(ter).text, HasSubstr("but TER counts what stands between spaces as words; choose chrf, or for Chinese "
+  EXPECT_THAT(run(ter).text, HasSubstr("but TER relies on spaces between words; choose chrf, or for Chinese "
                                        "--ter-normalized --ter-asian-support\n"));
   EXPECT_THAT(run(ter + " --ter-normalized --ter-asian-support").text, Not(HasSubstr("warning")));
   EXPECT_THAT(run("evaluate --hypotheses ja --references ja --metrics chrf").text, Not(HasSubstr("warning")));

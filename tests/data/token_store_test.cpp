@@ -178,10 +178,10 @@ TEST_F(TokenStoreTest, OneFlippedBitIsFoundAndMended) {
       flipped[at] = static_cast<char>(flipped[at] ^ (1 << random.below(8)));
       directory_.write("run/data/" + name, flipped);
       EXPECT_THAT(test::message_of<DataError>([&] { TokenStore::open(*files_, directory_.path("run/data")); }),
-                  AllOf(HasSubstr(name), HasSubstr("delete the file, it is made again from the text")));
+                  AllOf(HasSubstr(name), HasSubstr("delete the file, it will be rebuilt from the text")));
       const std::vector<std::string> said = build_shards(20);
       ASSERT_EQ(said.size(), 2u);
-      EXPECT_THAT(said[0], AllOf(HasSubstr(name), HasSubstr("what is damaged is made again from the text")));
+      EXPECT_THAT(said[0], AllOf(HasSubstr(name), HasSubstr("rebuilding the damaged parts from the text")));
       EXPECT_THAT(said[1], HasSubstr("data: the tokens of " + std::string(name == "train.index" ? "50" : "")));
       EXPECT_EQ(contents(), good);
       EXPECT_THAT(build_shards(20), IsEmpty());
@@ -245,7 +245,7 @@ TEST_F(TokenStoreTest, ContinuesAnInterruptedBuild) {
     const TokenStore store = TokenStore::open_or_build(disk, "/run/data", options_, vocabulary_, vocabulary_, how);
     if (!store.reused() && whole > 0) {
       ++continued;
-      EXPECT_THAT(said, ElementsAre(fmt::format("data: the tokens of {} pairs are there already and whole; the rest follows", 10 * whole)));
+      EXPECT_THAT(said, ElementsAre(fmt::format("data: reusing the intact tokens of {} pairs; tokenising the rest", 10 * whole)));
     }
     std::map<std::string, std::string> now;
     for (const std::string& name : disk.list("/run/data")) now[name] = disk.read_file("/run/data/" + name);
@@ -330,7 +330,7 @@ TEST_F(TokenStoreTest, SparesWhatIsNotItsOwn) {
     build();
     ADD_FAILURE() << "made anew beside other files";
   } catch (const ConfigError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("run/data: has notes in it, but this is where the tokens of the training text are kept"));
+    EXPECT_THAT(e.what(), HasSubstr("run/data: contains notes, but this is where the tokens of the training text are kept"));
   }
   EXPECT_EQ(contents().size(), 5);
   directory_.write("run/nfs/.nfs000000000a1b2c3d00000001", "a removed shard that another process still reads");

@@ -199,7 +199,7 @@ TEST(LanguageCodes, HaveAForm) {
     check(Languages{"en", "German"}, "data");
     FAIL();
   } catch (const ConfigError& e) {
-    EXPECT_STREQ(e.what(), "data.target-language: 'German' is no code of a language; give one such as en, de, pt-BR or zh-Hant");
+    EXPECT_STREQ(e.what(), "data.target-language: 'German' is not a language code; give one such as en, de, pt-BR or zh-Hant");
   }
 }
 

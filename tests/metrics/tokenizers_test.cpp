@@ -334,7 +334,7 @@ TEST(TokenizerChoice, WarnsOfANamedOneThatDoesNotSuit) {
   for (const char* name : {"13a", "intl", "none"})
     EXPECT_EQ(choose({"今天天气很好"}, name).warning,
               "the references are Chinese (100 % of their letters are Han characters), but the tokenizer " + std::string(name) +
-                  " counts what stands between spaces as words; choose auto or zh");
+                  " relies on spaces between words; choose auto or zh");
   for (const char* name : {"char", "zh"}) EXPECT_EQ(choose({"今天天气很好"}, name).warning, "");
   EXPECT_EQ(choose({"It rains."}, "13a").warning, "");
   EXPECT_EQ(choose({"It rains."}, "zh").tokenizer.name(), "zh");

@@ -88,7 +88,7 @@ TEST(PeerNames, FilesAreAnsweredWithTheirLine) {
             "c.yml:2: there is no section 'after-epochs'; Marian's after-epochs is train.max-epochs here");
   EXPECT_EQ(
       message_of("model: model.npz\n"),
-      "c.yml:1: the section 'model' must hold 'key: value' lines, indented by two blanks more; Marian's model is train.output here (a "
+      "c.yml:1: the section 'model' must hold 'key: value' lines, indented by two more spaces; Marian's model is train.output here (a "
       "directory: checkpoints, vocabulary, logs, model)");
   EXPECT_THAT(message_of("data:\n  train:\n    - {path_src: a}\n"),
               HasSubstr("c.yml:3: there is no key 'path_src' in data.train.0; OpenNMT-py's path_src is data.train.0.source here"));

@@ -195,7 +195,7 @@ TEST_F(RunOwnership, TextInTheDirectoryOfTokensIsNeverRemoved) {
   const std::string before = directory_hash(directory_);
   const std::vector<Override> there{{"data.source", path("project/data/train.a")}, {"data.target", path("project/data/train.b")}};
   EXPECT_THAT(error<ConfigError>([&] { run_training(config("project", there)); }),
-              HasSubstr(path("project/data") + ": has train.a in it, but this is where the tokens"));
+              HasSubstr(path("project/data") + ": contains train.a, but this is where the tokens"));
   EXPECT_EQ(directory_hash(directory_), before);
   // A run that has begun goes on, but does not put new tokens in the place of what is there.
   EXPECT_EQ(run_training(config("run")), 0);

@@ -151,8 +151,8 @@ TEST_F(UnspacedTest, ATokenizerThatSeesNoWordsIsToldAndDoesNoHarm) {
   c.train.max_steps = 10;
   EXPECT_EQ(run_training(c), 0);
   EXPECT_THAT(log(),
-              HasSubstr("warning: the references are Chinese (100 % of their letters are Han characters), but the tokenizer 13a counts "
-                        "what stands between spaces as words; choose auto or zh"));
+              HasSubstr("warning: the references are Chinese (100 % of their letters are Han characters), but the tokenizer 13a relies "
+                        "on spaces between words; choose auto or zh"));
   EXPECT_THAT(log(), Not(HasSubstr("bleu was exactly 0")));
   EXPECT_EQ(validations().back()["length_ratio"], 1.0);  // each sentence is one word
   EXPECT_THAT(log(), Not(HasSubstr("are short")));

@@ -168,7 +168,7 @@ TEST(TrainConfig, ASectionWithinAnotherStandsThere) {
   EXPECT_EQ(message("strategy: {name: bmuf, periodic: {interval: 7}}\nstrategy.periodic: {interval: 5}\n"),
             "c.yml:2: 'strategy.periodic' is within another section; write strategy: {periodic: {...}}");
   EXPECT_THAT(message("strategy:\n  name: bmuf\n  periodic: 5\n"),
-              HasSubstr("c.yml:3: the section 'strategy.periodic' must hold 'key: value' lines, indented by two blanks more"));
+              HasSubstr("c.yml:3: the section 'strategy.periodic' must hold 'key: value' lines, indented by two more spaces"));
 }
 
 TEST(TrainConfig, TheRecordOfAnOlderVersionIsRead) {

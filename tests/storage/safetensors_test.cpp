@@ -111,7 +111,7 @@ TEST(Safetensors, ReadsAFileMadeByHand) {
 
 TEST(Safetensors, RefusesUnsoundFiles) {
   const std::string t = R"({"t":)";
-  EXPECT_THAT(error_of(""), HasSubstr("f: not a sound safetensors file: it has 0 bytes"));
+  EXPECT_THAT(error_of(""), HasSubstr("f: not a valid safetensors file: it has 0 bytes"));
   EXPECT_THAT(error_of(std::string(8, '\xff')), HasSubstr("above the limit"));
   EXPECT_THAT(error_of(file_with("{}").substr(0, 9)), HasSubstr("only 1 bytes follow"));
   EXPECT_THAT(error_of(file_with("[]")), HasSubstr("does not begin with '{'"));

@@ -12,7 +12,7 @@ TEST(TrainerLog, FollowsUnigramTraining) {
   log.add("trainer_interface.cc(427) LOG(INFO) Normalizing sentences...\ntrainer_inter");
   EXPECT_EQ(log.stage(), "SentencePiece normalises the sample");
   log.add("face.cc(536) LOG(INFO) all chars count=303284\nunigram_model_trainer.cc(146) LOG(INFO) Making suffix array...\n");
-  EXPECT_EQ(log.stage(), "SentencePiece sorts the sample's ends");
+  EXPECT_EQ(log.stage(), "SentencePiece sorts the sample's suffixes");
   log.add("unigram_model_trainer.cc(201) LOG(INFO) Initialized 10647 seed sentencepieces\n");
   EXPECT_EQ(log.stage(), "SentencePiece cuts the sample into words");
   EXPECT_EQ(log.fraction(), -1);
