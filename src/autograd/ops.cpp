@@ -19,7 +19,10 @@ Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, cons
     if (activation == Activation::relu) backend.relu_dropout_backward(y, dropout.active() ? dropout.scale() : 1.0, dy);
     backend.weight_gradient(x.value, dy, w.gradient, tape.gradients().next_write(w));
     tape.done(w);
-    if (b) backend.column_sums(dy, b->gradient, tape.gradients().next_write(*b)), tape.done(*b);
+    if (b) {
+      backend.column_sums(dy, b->gradient, tape.gradients().next_write(*b));
+      tape.done(*b);
+    }
     const auto dx = tape.gradient(x);
     backend.linear(dy, tape.parameters().packed(w, true), Tensor(), dx.tensor, Activation::none, dx.write);
   });
@@ -68,13 +71,15 @@ Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta) {
   Backend& backend = tape.backend();
   const Tensor y = tape.allocate_like(x.value), statistics = tape.allocate({x.value.rows(), 2}, backend.parameter());
   backend.layer_norm(x.value, gamma.value, beta.value, y, statistics);
-  tape.use(gamma), tape.use(beta);
+  tape.use(gamma);
+  tape.use(beta);
   return tape.record(y, [=, &tape, &backend, &gamma, &beta](const Tensor& dy) {
     const auto dx = tape.gradient(x);
     tape.gradients().next_write(beta);  // both are always written together
     backend.layer_norm_backward(dy, x.value, gamma.value, statistics, dx.tensor, dx.write, gamma.gradient, beta.gradient,
                                 tape.gradients().next_write(gamma));
-    tape.done(gamma), tape.done(beta);
+    tape.done(gamma);
+    tape.done(beta);
   });
 }
 
@@ -124,12 +129,16 @@ Loss::Loss(Tape& tape) : sums(tape.allocate({5}, DType::f64)) { sums.zero(); }
 
 LossSums Loss::read(const Tensor& from) const {
   LossSums result;
-  result.tokens = tokens, result.clippable = clippable;
+  result.tokens = tokens;
+  result.clippable = clippable;
   if (!from.has_elements()) return result;
   std::array<double, 5> numbers;
   from.read<double>(numbers);
-  result.smoothed = numbers[0], result.nll = numbers[1];
-  result.correct = static_cast<int64_t>(numbers[2]), result.consistency = numbers[3], result.clipped = static_cast<int64_t>(numbers[4]);
+  result.smoothed = numbers[0];
+  result.nll = numbers[1];
+  result.correct = static_cast<int64_t>(numbers[2]);
+  result.consistency = numbers[3];
+  result.clipped = static_cast<int64_t>(numbers[4]);
   return result;
 }
 
@@ -182,7 +191,10 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   backend.loss_sums(loss.rows, all, loss.sums.slice(0, {all.columns()}));
   tape.arena().release(mark);
   if (training && spread) shard.group->sum(dh);
-  if (training) tape.set_gradient(h, dh), tape.done(table);
+  if (training) {
+    tape.set_gradient(h, dh);
+    tape.done(table);
+  }
 }
 
 }  // namespace starling

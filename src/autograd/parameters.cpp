@@ -11,7 +11,11 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, cons
   CHECK(!values_, "parameter {} added after allocate()", name);
   CHECK(find(name) == nullptr, "two parameters named {}", name);
   Parameter p;
-  p.name = name, p.shape = p.whole = shape, p.cut = cut, p.index = declared_.size(), p.units = {unit_};
+  p.name = name;
+  p.shape = p.whole = shape;
+  p.cut = cut;
+  p.index = declared_.size();
+  p.units = {unit_};
   const bool everywhere = unit_ == part_.units.everywhere;
   p.hold = everywhere ? Parameter::copied : part_.units.in_range(unit_) ? Parameter::owned : Parameter::absent;
   if (part_.shards) {
@@ -32,8 +36,13 @@ void ParameterStore::add_part(const Parameter& copy) {
   const Range own = starling::part(copy.shape.count(), part_.units.part, part_.units.parts);
   if (own.count() == 0) return;
   Parameter& p = parameters_.emplace_front();
-  p.name = copy.name, p.shape = Shape{own.count()}, p.whole = copy.whole, p.index = copy.index, p.units = copy.units;
-  p.copy = &copy, p.first = own.begin;
+  p.name = copy.name;
+  p.shape = Shape{own.count()};
+  p.whole = copy.whole;
+  p.index = copy.index;
+  p.units = copy.units;
+  p.copy = &copy;
+  p.first = own.begin;
 }
 
 const Parameter* ParameterStore::part_of(const Parameter& copy) const {
@@ -63,7 +72,10 @@ Parameter& ParameterStore::share(Parameter& p) {
 // Lays out the flat buffers; returns their number of elements.
 int64_t ParameterStore::lay_out() {
   int64_t end = 0;
-  for (Parameter& p : parameters_) p.offset = end, end = round_up(end + p.shape.count(), 16);
+  for (Parameter& p : parameters_) {
+    p.offset = end;
+    end = round_up(end + p.shape.count(), 16);
+  }
   return end;
 }
 
@@ -146,7 +158,8 @@ void ParameterStore::view(const ParameterStore& other) {
   CHECK(declared_.size() == other.declared_.size(), "{} parameters against {}", declared_.size(), other.declared_.size());
   lay_out();
   values_ = other.values();
-  version_ = other.version_, training_ = other.training_;
+  version_ = other.version_;
+  training_ = other.training_;
   for (Parameter* p : declared_) {
     const Parameter& from = *other.declared_[p->index];
     CHECK(p->name == from.name && p->shape == from.shape && p->hold == from.hold, "{} {} against {} {}", p->name, p->shape.text(),

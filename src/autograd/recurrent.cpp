@@ -80,9 +80,14 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
   for (int64_t i = 0; i < T; ++i) {
     const int64_t t = walk.at(i), begin = order.step[t], end = order.step[t + 1], past = walk.past(t);
     LstmStep step;
-    step.gates = gates.value.rows(begin, end), step.cell = cell.rows(begin, end), step.hidden = hidden.rows(begin, end);
+    step.gates = gates.value.rows(begin, end);
+    step.cell = cell.rows(begin, end);
+    step.hidden = hidden.rows(begin, end);
     if (own) step.hidden = own.rows(0, end - begin);
-    step.past = past, step.tanh_output = o.tanh_output, step.bound = o.bound, step.clipped = clipped;
+    step.past = past;
+    step.tanh_output = o.tanh_output;
+    step.bound = o.bound;
+    step.clipped = clipped;
     if (past > 0) {
       const Tensor hidden_before = before(hidden, from.hidden, t);
       const int64_t m = std::min(round_up(past, kStepMultiple), hidden_before.rows());
@@ -109,9 +114,15 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
     for (int64_t i = T - 1; i >= 0; --i) {
       const int64_t t = walk.at(i), begin = walk.order.step[t], end = walk.order.step[t + 1], past = walk.past(t);
       LstmStepBackward step;
-      step.gates = d.rows(begin, end), step.cell = cell.rows(begin, end), step.dhidden = down.rows(begin, end);
-      step.past = past, step.next = walk.next(t), step.tanh_output = o.tanh_output, step.bound = o.bound;
-      step.drecurrent = back, step.dcell = dcell;
+      step.gates = d.rows(begin, end);
+      step.cell = cell.rows(begin, end);
+      step.dhidden = down.rows(begin, end);
+      step.past = past;
+      step.next = walk.next(t);
+      step.tanh_output = o.tanh_output;
+      step.bound = o.bound;
+      step.drecurrent = back;
+      step.dcell = dcell;
       if (t == last) {
         if (!flows_back->hidden) step.next = 0;  // what came after has no gradient
         if (!units.group)
@@ -126,7 +137,10 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
       const int64_t m = std::min(round_up(past, kStepMultiple), N - begin);
       backend.linear(d.rows(begin, begin + m), tape.parameters().packed(w, true), Tensor(), drecurrent.rows(0, m), Activation::none,
                      Write::overwrite);
-      if (units.group) units.group->sum(drecurrent.rows(0, m)), units.take(drecurrent.rows(0, m), back);
+      if (units.group) {
+        units.group->sum(drecurrent.rows(0, m));
+        units.take(drecurrent.rows(0, m), back);
+      }
     }
     zero_idle(d, walk.order.tokens());
     const Tensor hidden_before = tape.allocate({N, H}, backend.activation());
@@ -134,7 +148,8 @@ Var lstm(const Var& gates, Parameter& w, const TimeOrder& order, const LstmOptio
     if (begun > 0) {
       const int64_t begin = walk.order.step[first];
       hidden_before.rows(begin, begin + begun).copy_from(from.hidden.value.rows(0, begun));
-      tape.set_gradient(from.hidden, drecurrent.rows(0, begun)), tape.set_gradient(from.cell, dcell.rows(0, begun));
+      tape.set_gradient(from.hidden, drecurrent.rows(0, begun));
+      tape.set_gradient(from.cell, dcell.rows(0, begun));
     }
     backend.weight_gradient(hidden_before, d, w.gradient, tape.gradients().next_write(w));
     tape.done(w);

@@ -43,7 +43,10 @@ Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* gr
   return tape.record(y, [=, &tape, &backend, &w](const Tensor& dy) {
     backend.weight_gradient(x.value, dy, w.gradient, tape.gradients().next_write(w));
     tape.done(w);
-    if (b) backend.column_sums(dy, b->gradient, tape.gradients().next_write(*b)), tape.done(*b);
+    if (b) {
+      backend.column_sums(dy, b->gradient, tape.gradients().next_write(*b));
+      tape.done(*b);
+    }
     const auto dx = tape.gradient(x);
     backend.linear(dy, tape.parameters().packed(w, true), Tensor(), dx.tensor, Activation::none, dx.write);
   });
@@ -65,7 +68,9 @@ ShardedLoss::ShardedLoss(Tape& tape, const VocabularyShard& shard, const LossRow
     : backend_(tape.backend()), shard_(shard), rows_(rows), row_loss_(row_loss) {
   const int64_t N = row_loss.rows();
   const DType type = backend_.parameter();
-  top_ = tape.allocate({N}, type), group_top_ = tape.allocate({N}, type), sums_ = tape.allocate({N, 3}, type);
+  top_ = tape.allocate({N}, type);
+  group_top_ = tape.allocate({N}, type);
+  sums_ = tape.allocate({N, 3}, type);
 }
 
 // In training rows are exchanged chunk by chunk, since the gradient of the table needs the sums of every row before its logits are gone. To
@@ -134,7 +139,8 @@ void log_softmax_top_k(Backend& backend, const OutputProduct& output, const Voca
   const Tensor best({R, own}, backend.parameter(), memory), columns({R, own}, DType::i32, memory), sums({R, 2}, DType::f64, memory);
   backend.linear_top_logits(output.x, *output.w, output.bound, own, best, columns, sums);
   const std::vector<double> z = best.to_doubles(), denominators = sums.to_doubles();
-  values.resize(static_cast<size_t>(R * k)), tokens.resize(values.size());
+  values.resize(static_cast<size_t>(R * k));
+  tokens.resize(values.size());
   if (!is_spread(shard.group)) {
     columns.read<int32_t>(tokens);
     for (int64_t r = 0; r < R; ++r) {
@@ -152,7 +158,8 @@ void log_softmax_top_k(Backend& backend, const OutputProduct& output, const Voca
       note[2 * i] = i < own ? z[r * own + i] : -INFINITY;
       note[2 * i + 1] = i < own ? static_cast<double>(here[r * own + i] + shard.first) : -1;
     }
-    note[2 * k] = denominators[2 * r], note[2 * k + 1] = denominators[2 * r + 1];
+    note[2 * k] = denominators[2 * r];
+    note[2 * k + 1] = denominators[2 * r + 1];
   }
   shard.group->sum(notes.all);
   for (int64_t r = 0; r < R; ++r) {

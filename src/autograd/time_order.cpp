@@ -44,7 +44,8 @@ std::vector<int64_t> piece_ends(const std::vector<int32_t>& step, int64_t pieces
     int64_t end = least;
     const auto from_ideal = [&](int64_t t) { return std::abs(step[t] * K - step.back() * i); };
     while (end < most && from_ideal(end + 1) <= from_ideal(end)) ++end;
-    ends.push_back(end), begin = end;
+    ends.push_back(end);
+    begin = end;
   }
   return ends;
 }
@@ -58,16 +59,23 @@ void place_rows(Tape& tape, TimeOrder& order, std::vector<int32_t> packed, size_
   for (int64_t t = 1; t < order.steps(); ++t)
     for (int32_t i = 0; i < order.count(t); ++i) {
       const int32_t here = order.step[t] + i, there = order.step[t - 1] + i;
-      earlier[here] = there, later[there] = here;
+      earlier[here] = there;
+      later[there] = here;
     }
-  order.row_of = tape.upload(std::move(row_of)), order.packed = tape.upload(std::move(packed));
-  if (tape.training()) order.earlier = tape.upload(std::move(earlier)), order.later = tape.upload(std::move(later));
+  order.row_of = tape.upload(std::move(row_of));
+  order.packed = tape.upload(std::move(packed));
+  if (tape.training()) {
+    order.earlier = tape.upload(std::move(earlier));
+    order.later = tape.upload(std::move(later));
+  }
 }
 
 // Steps [begin, end).
 TimeOrder time_piece(Tape& tape, const TimeOrder& whole, int64_t begin, int64_t end, int64_t multiple) {
   TimeOrder piece;
-  piece.first_row = whole.step[begin], piece.before = whole.count(begin - 1), piece.after = whole.count(end);
+  piece.first_row = whole.step[begin];
+  piece.before = whole.count(begin - 1);
+  piece.after = whole.count(end);
   for (int64_t t = begin; t <= end; ++t) piece.step.push_back(whole.step[t] - whole.step[begin]);
   const auto packed = whole.packed.part(piece.first_row, piece.tokens());
   place_rows(tape, piece, {packed.begin(), packed.end()}, whole.row_of.size(), multiple);
@@ -94,7 +102,10 @@ TimeOrder time_order(Tape& tape, const PackedTokens& sentences, int64_t multiple
 std::vector<TimeOrder> time_pieces(Tape& tape, const TimeOrder& whole, int64_t pieces, int64_t multiple) {
   std::vector<TimeOrder> all;
   int64_t begin = 0;
-  for (const int64_t end : piece_ends(whole.step, pieces)) all.push_back(time_piece(tape, whole, begin, end, multiple)), begin = end;
+  for (const int64_t end : piece_ends(whole.step, pieces)) {
+    all.push_back(time_piece(tape, whole, begin, end, multiple));
+    begin = end;
+  }
   return all;
 }
 
@@ -102,7 +113,10 @@ std::vector<int64_t> piece_tokens(const PackedTokens& sentences, int64_t pieces)
   const std::vector<int32_t> step = first_rows(by_length(sentences).length);
   std::vector<int64_t> tokens;
   int64_t begin = 0;
-  for (const int64_t end : piece_ends(step, pieces)) tokens.push_back(step[end] - step[begin]), begin = end;
+  for (const int64_t end : piece_ends(step, pieces)) {
+    tokens.push_back(step[end] - step[begin]);
+    begin = end;
+  }
   return tokens;
 }
 

@@ -50,7 +50,9 @@ CodeLayout make_layout(Coding coding, bool by_tensor, const std::vector<Range>& 
   CHECK(keep > 0 && keep <= 1, "keep {}", keep);
   CHECK(!by_tensor || coding == Coding::full || coding == Coding::bf16, "entries by tensor need values of their own");
   CodeLayout layout;
-  layout.coding = coding, layout.by_tensor = by_tensor, layout.element = size_of(type);
+  layout.coding = coding;
+  layout.by_tensor = by_tensor;
+  layout.element = size_of(type);
   for (const Range& t : tensors) add_part(layout, t, keep);
   layout.bytes = round_up(layout.bytes, 16);  // so that ranks' codes are equal parts of what is gathered
   return layout;

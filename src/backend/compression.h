@@ -114,9 +114,11 @@ inline T get(const uint8_t* from) {
 inline void put_index(uint8_t* list, int64_t i, int index) {
   uint8_t* p = list + i / 2 * 3;
   if (i % 2 == 0) {
-    p[0] = static_cast<uint8_t>(index), p[1] = static_cast<uint8_t>(index >> 8);
+    p[0] = static_cast<uint8_t>(index);
+    p[1] = static_cast<uint8_t>(index >> 8);
   } else {
-    p[1] = static_cast<uint8_t>(p[1] | (index & 15) << 4), p[2] = static_cast<uint8_t>(index >> 4);
+    p[1] = static_cast<uint8_t>(p[1] | (index & 15) << 4);
+    p[2] = static_cast<uint8_t>(index >> 4);
   }
 }
 inline int get_index(const uint8_t* list, int64_t i) {

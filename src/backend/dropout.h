@@ -22,7 +22,10 @@ constexpr void dropout_words(uint64_t key, uint32_t sentence, uint32_t position,
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
-  words[0] = c0, words[1] = c1, words[2] = c2, words[3] = c3;
+  words[0] = c0;
+  words[1] = c1;
+  words[2] = c2;
+  words[3] = c3;
 }
 
 constexpr uint32_t dropout_bits(uint64_t key, uint32_t sentence, uint32_t position, int64_t column) {

@@ -70,7 +70,8 @@ class HostFlatOps : public FlatOps {
   }
 
   void displacement(const Displacement& d) override {
-    require(d.value, d.displacement), require(d.merged, d.displacement);
+    require(d.value, d.displacement);
+    require(d.merged, d.displacement);
     by_type(d.value.dtype(), [&]<class T>(T) {
       const T *const value = d.value.data<T>(), *const merged = d.merged.data<T>(), *const step = elements<T>(d.step);
       T* const out = d.displacement.data<T>();
@@ -84,7 +85,8 @@ class HostFlatOps : public FlatOps {
   }
 
   void outer_step(const OuterStep& o) override {
-    require(o.sum, o.value), require(o.merged, o.value);
+    require(o.sum, o.value);
+    require(o.merged, o.value);
     by_type(o.value.dtype(), [&]<class T>(T) {
       if (o.step)
         outer_step<T, true>(o);
@@ -94,7 +96,8 @@ class HostFlatOps : public FlatOps {
   }
 
   void compensate(const Tensor& gradient, const Tensor& now, const Tensor& then, double factor) override {
-    require(now, gradient), require(then, gradient);
+    require(now, gradient);
+    require(then, gradient);
     by_type(gradient.dtype(), [&]<class T>(T) {
       T* const g = gradient.data<T>();
       const T *const a = now.data<T>(), *const b = then.data<T>(), f = static_cast<T>(factor);
@@ -104,7 +107,8 @@ class HostFlatOps : public FlatOps {
 
   void collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum, const Tensor& y,
                int64_t first, const Tensor& at) override {
-    require(x, y), require(residual, y);
+    require(x, y);
+    require(residual, y);
     int64_t bad = -1;
     by_type(x.dtype(), [&]<class T>(T) {
       const T* const from = x.data<T>();
@@ -133,7 +137,8 @@ class HostFlatOps : public FlatOps {
 
   void rescale_backward(const Tensor& dy, const Tensor& v, const Tensor& scale, const Tensor& dv, const Tensor& dscale,
                         Write write) override {
-    require(dy, v), require(dv, v);
+    require(dy, v);
+    require(dv, v);
     by_type(v.dtype(), [&]<class T>(T) {
       const T *const d = dy.data<T>(), *const x = v.data<T>();
       const double along = dot(d, x, v.count());

@@ -23,7 +23,8 @@ double seconds_of(Backend& backend, F run) {
   constexpr double kRound = 5e-3, kSlow = 50e-3;
   double best = 1e30;
   int64_t calls = 1;
-  run(), wait_for(backend);
+  run();
+  wait_for(backend);
   for (int round = 0; round < 3;) {
     const double start = seconds_now();
     for (int64_t i = 0; i < calls; ++i) run();

@@ -29,7 +29,8 @@ FlatOps& MetaBackend::flat() {
 
 std::shared_ptr<Packed> MetaBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
   if (!reuse) reuse = std::make_shared<Packed>();
-  reuse->in = transposed ? w.columns() : w.rows(), reuse->out = transposed ? w.rows() : w.columns();
+  reuse->in = transposed ? w.columns() : w.rows();
+  reuse->out = transposed ? w.rows() : w.columns();
   return reuse;
 }
 

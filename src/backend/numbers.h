@@ -22,7 +22,8 @@ template <class T>
 void write_row_loss(T top, const T* sums, int32_t target, T smoothing, T vocabulary, T* out) {
   const T log_sum = top + std::log(sums[0]), nll = log_sum - sums[2];
   out[0] = target < 0 ? 0 : (1 - smoothing) * nll + smoothing * (log_sum - sums[1] / vocabulary);
-  out[1] = target < 0 ? 0 : nll, out[2] = target >= 0 && sums[2] == top;
+  out[1] = target < 0 ? 0 : nll;
+  out[2] = target >= 0 && sums[2] == top;
 }
 
 // Backend::loss_sums, in the order of the rows.
@@ -34,10 +35,13 @@ void add_loss_sums(const T* row_loss, const LossRows& rows, double* sums) {
     const T* const row = row_loss + rows.columns() * static_cast<int64_t>(n);
     const double weight = rows.weights.empty() ? 1.0 : static_cast<double>(rows.weights[n]);
     smoothed += static_cast<double>(row[0]) * weight;
-    nll += static_cast<double>(row[1]), correct += row[2] > 0;
+    nll += static_cast<double>(row[1]);
+    correct += row[2] > 0;
     if (rows.r_drop > 0) consistency += static_cast<double>(row[3]) * weight;
   }
-  sums[0] += smoothed, sums[1] += nll, sums[2] += correct;
+  sums[0] += smoothed;
+  sums[1] += nll;
+  sums[2] += correct;
   if (rows.r_drop > 0) sums[3] += consistency;
 }
 

@@ -35,7 +35,8 @@ auto ProfiledBackend::timed(const char* name, int64_t bytes, F f) {
         time.bytes += static_cast<double>(bytes);
   };
   if constexpr (std::is_void_v<decltype(f())>) {
-    f(), ended();
+    f();
+    ended();
   } else {
     auto result = f();
     ended();
@@ -70,7 +71,8 @@ std::shared_ptr<Packed> ProfiledBackend::pack_constant(const Tensor& w, bool tra
 }
 void ProfiledBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) {
   const ProductShape shape{ProductKind::linear, x.rows(), w.in, w.out, y.dtype() != activation(), w.quantized};
-  ++products[shape], times["linear"].flops += product_flops(shape);
+  ++products[shape];
+  times["linear"].flops += product_flops(shape);
   timed("linear", traffic(x, b) + w.in * w.out * size_of(activation()) + traffic(y, write), [&] { inner_.linear(x, w, b, y, a, write); });
 }
 std::shared_ptr<Packed> ProfiledBackend::pack_int8(const Tensor& w, bool transposed, double input_bound) {
@@ -78,7 +80,8 @@ std::shared_ptr<Packed> ProfiledBackend::pack_int8(const Tensor& w, bool transpo
 }
 void ProfiledBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
   const ProductShape shape{ProductKind::weight_gradient, a.columns(), a.rows(), c.columns(), true};
-  ++products[shape], times["weight_gradient"].flops += product_flops(shape);
+  ++products[shape];
+  times["weight_gradient"].flops += product_flops(shape);
   timed("weight_gradient", traffic(a, c) + traffic(dw, write), [&] { inner_.weight_gradient(a, c, dw, write); });
 }
 void ProfiledBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {

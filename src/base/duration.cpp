@@ -41,7 +41,8 @@ std::optional<double> duration_seconds(std::string_view text) {
     for (const Unit& u : kUnits)
       if (u.name == word) unit = u.seconds;
     if (unit == 0 || unit >= last) return std::nullopt;
-    sum += number * unit, last = unit;
+    sum += number * unit;
+    last = unit;
     text = without_blanks(text.substr(word.size()));
   }
   return sum;

@@ -61,7 +61,9 @@ MappingGuard::MappingGuard(std::span<const std::byte> bytes, std::string path) :
   while (i < kSlots && slots[i].end != 0) ++i;
   if (i == kSlots) return;
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
-  slots[i].cut = false, slots[i].begin = begin, slots[i].end = begin + bytes.size();
+  slots[i].cut = false;
+  slots[i].begin = begin;
+  slots[i].end = begin + bytes.size();
   if (i >= used) used = i + 1;
   *mine = i;
   slot_.reset(mine.release());
@@ -70,7 +72,8 @@ MappingGuard::MappingGuard(std::span<const std::byte> bytes, std::string path) :
 void MappingGuard::Release::operator()(size_t* slot) const {
   {
     const std::lock_guard lock(taking);
-    slots[*slot].end = 0, slots[*slot].begin = 0;
+    slots[*slot].end = 0;
+    slots[*slot].begin = 0;
   }
   delete slot;
 }

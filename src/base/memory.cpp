@@ -38,7 +38,10 @@ class Bounds {
 
   UsableMemory smallest() {
     const std::optional<int64_t> free_kib = number_of(root_ + "/proc/meminfo", "MemAvailable:");
-    if (free_kib) found_ = true, smallest_ = {*free_kib << 10, ""};
+    if (free_kib) {
+      found_ = true;
+      smallest_ = {*free_kib << 10, ""};
+    }
     cgroups();
     process_limit("Max address space", "VmSize:", "address space (ulimit -v)");
     process_limit("Max data size", "VmData:", "data (ulimit -d)");
@@ -49,7 +52,8 @@ class Bounds {
   void bound(int64_t bytes, const std::string& limit) {
     bytes = std::max<int64_t>(bytes, 0);
     if (found_ && bytes >= smallest_.bytes) return;
-    found_ = true, smallest_ = {bytes, limit};
+    found_ = true;
+    smallest_ = {bytes, limit};
   }
 
   // A line of /proc/self/limits: name, soft limit, hard limit, unit.

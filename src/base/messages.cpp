@@ -20,7 +20,8 @@ constexpr size_t kPiece = PIPE_BUF;
 class WithoutPipeSignal {
  public:
   WithoutPipeSignal() {
-    sigemptyset(&pipe_), sigaddset(&pipe_, SIGPIPE);
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
     sigset_t pending;
     sigpending(&pending);
     before_ = sigismember(&pending, SIGPIPE) == 1;

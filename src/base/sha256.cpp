@@ -49,7 +49,14 @@ void mix_portable(State& state, const std::byte* data, size_t blocks) {
       }
       const uint32_t t1 = h + sigma(e, 6, 11, 25) + (g ^ (e & (f ^ g))) + round_constants[t] + w[t & 15];
       const uint32_t t2 = sigma(a, 2, 13, 22) + ((a & b) | (c & (a | b)));
-      h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
+      h = g;
+      g = f;
+      f = e;
+      e = d + t1;
+      d = c;
+      c = b;
+      b = a;
+      a = t1 + t2;
     }
     const State mixed = {a, b, c, d, e, f, g, h};
     for (int i = 0; i < 8; ++i) state[i] += mixed[i];

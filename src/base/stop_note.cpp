@@ -38,7 +38,8 @@ void end_by(int signal) {
   action.sa_handler = SIG_DFL;
   sigaction(signal, &action, nullptr);
   sigset_t set;
-  sigemptyset(&set), sigaddset(&set, signal);
+  sigemptyset(&set);
+  sigaddset(&set, signal);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   raise(signal);
   _exit(128 + signal);  // the first process of a container does not die of signals

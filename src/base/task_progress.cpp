@@ -85,7 +85,8 @@ void TaskProgress::tell(double fraction, const std::string& detail) {
     text += fmt::format(", about {} left", duration_text((time - estimate_time_) / done * (1 - fraction)));
   if (screen_.live) {
     screen_.live(text);
-    drawn_ = true, next_draw_ = time + kRedraw;
+    drawn_ = true;
+    next_draw_ = time + kRedraw;
     if (time < next_line_) return;
   }
   if (screen_.line) screen_.line(text);

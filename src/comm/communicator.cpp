@@ -99,7 +99,9 @@ Traffic Communicator::traffic() const {
   Traffic all = own_traffic();
   if (!cards_) return all;
   const Traffic cards = cards_->traffic();
-  all.bytes_sent += cards.bytes_sent, all.bytes_received += cards.bytes_received, all.messages_sent += cards.messages_sent;
+  all.bytes_sent += cards.bytes_sent;
+  all.bytes_received += cards.bytes_received;
+  all.messages_sent += cards.messages_sent;
   return all;
 }
 

@@ -31,7 +31,8 @@ std::string string_text(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
-      out += '\\', out += c;
+      out += '\\';
+      out += c;
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
     } else {

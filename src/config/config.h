@@ -170,7 +170,10 @@ std::vector<ConfigSection> config_sections(const std::string& name, std::string 
   FieldList list;
   visit(list, target);
   std::vector<ConfigSection> all{{name, std::move(help), std::move(list.fields()), {}}};
-  for (ConfigSection& inner : list.sections()) inner.name = name + "." + inner.name, all.push_back(std::move(inner));
+  for (ConfigSection& inner : list.sections()) {
+    inner.name = name + "." + inner.name;
+    all.push_back(std::move(inner));
+  }
   return all;
 }
 // The same for a struct that contains no sections.

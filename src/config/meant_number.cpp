@@ -17,7 +17,8 @@ std::string without_separators(const std::string& text) {
   std::string digits;
   for (size_t at = 0, group = 0; at <= text.size(); ++at) {
     if (at < text.size() && text[at] >= '0' && text[at] <= '9') {
-      digits += text[at], ++group;
+      digits += text[at];
+      ++group;
       continue;
     }
     const bool first = digits.size() == group;

@@ -99,7 +99,10 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
     size_t least = kFar;
     for (const auto& candidate : candidates) {
       const size_t d = measure(wanted, parts_of(candidate));
-      if (d < least) best.clear(), least = d;
+      if (d < least) {
+        best.clear();
+        least = d;
+      }
       if (d == least && d != kFar) best.push_back(candidate);
     }
     if (!best.empty() && best.size() <= kMost) return best;

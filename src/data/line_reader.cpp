@@ -143,7 +143,10 @@ class GzipBytes : public ByteSource {
     return stream_.avail_in > 0;
   }
   bool begin_member() {  // skips padding; false if the input ran out
-    while (members_ > 0 && stream_.avail_in > 0 && *stream_.next_in == 0) ++stream_.next_in, --stream_.avail_in;
+    while (members_ > 0 && stream_.avail_in > 0 && *stream_.next_in == 0) {
+      ++stream_.next_in;
+      --stream_.avail_in;
+    }
     if (stream_.avail_in == 0) return false;
     inflateReset(&stream_);
     in_member_ = true;
@@ -243,7 +246,10 @@ class ZstdBytes : public ByteSource {
 std::string not_text(std::string_view line) {
   const auto is_control = [](char c) { return c >= 0 && c < ' ' && std::string_view("\t\n\v\f\r\x1b").find(c) == std::string_view::npos; };
   int64_t zeros[2] = {0, 0}, controls = 0;
-  for (size_t i = 0; i < line.size(); ++i) zeros[i % 2] += line[i] == '\0', controls += is_control(line[i]);
+  for (size_t i = 0; i < line.size(); ++i) {
+    zeros[i % 2] += line[i] == '\0';
+    controls += is_control(line[i]);
+  }
   if (controls == 0) return "";
   const auto size = static_cast<int64_t>(line.size());
   if (zeros[0] + zeros[1] > 1 && 3 * std::max(zeros[0], zeros[1]) > size)
@@ -315,7 +321,10 @@ bool LineReader::next(std::string_view& line) {
       break;
     }
     searched = count;
-    if (count > kMaxLineBytes) refuse_carriage_returns({unread, count}), checked({unread, count});
+    if (count > kMaxLineBytes) {
+      refuse_carriage_returns({unread, count});
+      checked({unread, count});
+    }
     if (!at_end_) {
       fill();  // moves what `unread` points to
       continue;

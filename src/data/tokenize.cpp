@@ -38,7 +38,10 @@ struct Block {  // some pairs of one shard, or a whole shard that already exists
   FilterCounts counts;
 
   void clear() {
-    text.clear(), pairs.clear(), tokens.clear(), lengths.clear();
+    text.clear();
+    pairs.clear();
+    tokens.clear();
+    lengths.clear();
     done.reset();
     ends_shard = ends_corpus = false;
     counts = {};
@@ -72,10 +75,16 @@ class BlockReader {
         more = reader_->next(source, target);
       }
       block.ends_corpus = !more;
-      if (block.ends_shard || (block.ends_corpus && in_shard_ > 0)) ++shard_, in_shard_ = 0;
+      if (block.ends_shard || (block.ends_corpus && in_shard_ > 0)) {
+        ++shard_;
+        in_shard_ = 0;
+      }
     }
     block.bytes_read = earlier_bytes_ + reader_->bytes_read();
-    if (block.ends_corpus) earlier_bytes_ = block.bytes_read, reader_.reset();
+    if (block.ends_corpus) {
+      earlier_bytes_ = block.bytes_read;
+      reader_.reset();
+    }
     return true;
   }
 

@@ -33,7 +33,9 @@ const DemoCorpus& demo_corpus() {
       return pairs;
     };
     DemoCorpus all;
-    all.valid = take(kDemoValid), all.test = take(kDemoTest), all.train = take(kDemoTrain);
+    all.valid = take(kDemoValid);
+    all.test = take(kDemoTest);
+    all.train = take(kDemoTrain);
     CHECK(!lines.next(line), "the demo corpus is too long");
     return all;
   }();
@@ -76,8 +78,12 @@ class SplitFiles {
   SplitFiles(const std::filesystem::path& directory, const std::string& stem)
       : source_(directory / (stem + ".en")), target_(directory / (stem + ".de")) {}
   void write(std::span<const SentencePair> pairs) {
-    for (const SentencePair& pair : pairs) source_.add(pair.source), target_.add(pair.target);
-    source_.close(), target_.close();
+    for (const SentencePair& pair : pairs) {
+      source_.add(pair.source);
+      target_.add(pair.target);
+    }
+    source_.close();
+    target_.close();
   }
   void take_names() { source_.take_name(), target_.take_name(); }
 
@@ -100,8 +106,12 @@ void write_demo_corpus(const std::filesystem::path& directory, int64_t train_cou
   std::filesystem::create_directories(directory, error);
   if (error) throw IoError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
   SplitFiles train(directory, "train"), valid(directory, "valid"), test(directory, "test");
-  train.write(train_pairs), valid.write(valid_pairs), test.write(test_pairs);
-  train.take_names(), valid.take_names(), test.take_names();
+  train.write(train_pairs);
+  valid.write(valid_pairs);
+  test.write(test_pairs);
+  train.take_names();
+  valid.take_names();
+  test.take_names();
 }
 
 }  // namespace starling

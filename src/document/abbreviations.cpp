@@ -117,7 +117,9 @@ AbbreviationRules::AbbreviationRules(std::string_view language) {
   const Lists* lists = &kLists[0];
   for (const Lists& each : kLists)
     if (each.language == main) lists = &each;
-  goes_on_ = lists->goes_on, before_number_ = lists->before_number, may_end_ = lists->may_end;
+  goes_on_ = lists->goes_on;
+  before_number_ = lists->before_number;
+  may_end_ = lists->may_end;
   // The English words that begin sentences say nothing about another language.
   if (main.empty() || lists->language == main) beginnings_ = lists->beginnings;
 }

@@ -177,7 +177,8 @@ class Document::Builder {
     d_.places_.push_back(place);
   }
   static void include(Range& place, Range more) {
-    place.begin = std::min(place.begin, more.begin), place.end = std::max(place.end, more.end);
+    place.begin = std::min(place.begin, more.begin);
+    place.end = std::max(place.end, more.end);
   }
   bool is_blank(Range r) const { return text_of(r).find_first_not_of(" \n") == std::string_view::npos; }
 

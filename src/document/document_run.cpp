@@ -107,7 +107,9 @@ void append_untouched(DocumentRun& run, std::string_view document, std::vector<H
     if (tokens[i].kind == HtmlToken::text) append_html_text(inner, document, tokens[i], false);
   const bool is_short = inner.text.size() <= static_cast<size_t>(kLongestUntouched);
   if (!is_short || inner.text.find_first_not_of(' ') == std::string::npos) {
-    tokens[first].kind = HtmlToken::other, tokens[first].end = tokens[last].end, tokens[first].partner = SIZE_MAX;
+    tokens[first].kind = HtmlToken::other;
+    tokens[first].end = tokens[last].end;
+    tokens[first].partner = SIZE_MAX;
     run.tags.push_back({static_cast<int64_t>(run.text.size()), first});
     return;
   }

@@ -49,7 +49,10 @@ size_t place_to_cut(std::string_view text, size_t most) {
       }
       const bool far_enough = at >= most / 2;
       if (kind > 1 && !far_enough) kind = 1;
-      if (kind > 0 && kind >= best_kind) best = at, best_kind = kind;
+      if (kind > 0 && kind >= best_kind) {
+        best = at;
+        best_kind = kind;
+      }
     }
     before = length > 0 ? c : 0xFFFD;
     at += static_cast<size_t>(std::max(length, 1));

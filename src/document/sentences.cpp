@@ -195,7 +195,10 @@ class Line {
     const size_t marks_end = end;
     bool quoted = false;
     const std::u32string_view closing = last == Mark::wide ? kWideClosing : kClosing;
-    for (Code c = code(end); c.length > 0 && is_one_of(c.c, closing); c = code(end)) quoted |= is_one_of(c.c, kQuotes), end += c.length;
+    for (Code c = code(end); c.length > 0 && is_one_of(c.c, closing); c = code(end)) {
+      quoted |= is_one_of(c.c, kQuotes);
+      end += c.length;
+    }
     end = after_spaced_quote(end, quoted);
     if (end == line_.size()) return true;
     const Code next = code(end);
@@ -306,7 +309,8 @@ class Line {
       } else if (is_digit(c)) {
         ++digits;
       } else {
-        ++letters, longest = std::max(longest, ++run);
+        ++letters;
+        longest = std::max(longest, ++run);
       }
     }
     if (letters == 0) return digits > 0 ? Shape::number : Shape::word;
@@ -338,7 +342,8 @@ std::vector<TextPiece> split_sentences(std::string_view text, std::string_view l
   size_t done = 0;  // bytes that are in pieces
   const auto add_line = [&](size_t begin, size_t end) {
     Line(text.substr(begin, end - begin), rules).split([&](size_t from, size_t to) {
-      from += begin, to += begin;
+      from += begin;
+      to += begin;
       if (!has_word(text.substr(from, to - from))) return;
       if (from > done) pieces.push_back({text.substr(done, from - done), false});
       pieces.push_back({text.substr(from, to - from), true});
@@ -349,7 +354,10 @@ std::vector<TextPiece> split_sentences(std::string_view text, std::string_view l
   for (size_t at = 0; at < text.size();) {
     const auto [c, length] = decode_utf8_at(text.substr(at));
     const size_t next = at + static_cast<size_t>(std::max(length, 1));
-    if (length > 0 && ends_line(c)) add_line(begin, at), begin = next;
+    if (length > 0 && ends_line(c)) {
+      add_line(begin, at);
+      begin = next;
+    }
     at = next;
   }
   add_line(begin, text.size());

@@ -295,11 +295,20 @@ UnitRange best_units(const std::vector<TargetUnit>& units, UnitRange among, Rang
     int64_t votes = 0;
     for (const Range& r : units[u].from) votes += r.begin + r.end >= 2 * source.begin && r.begin + r.end < 2 * source.end ? 1 : -1;
     const int64_t weight = units[u].from.empty() ? -1 : votes * (units[u].word ? 100 : 25);
-    if (taken[u]) sum = 0, begin = u + 1;
+    if (taken[u]) {
+      sum = 0;
+      begin = u + 1;
+    }
     if (taken[u]) continue;
-    if (sum <= 0) sum = 0, begin = u;
+    if (sum <= 0) {
+      sum = 0;
+      begin = u;
+    }
     sum += weight;
-    if (sum > best) best = sum, found = {begin, u + 1};
+    if (sum > best) {
+      best = sum;
+      found = {begin, u + 1};
+    }
   }
   return found;
 }
@@ -310,8 +319,14 @@ size_t best_place(const std::vector<TargetUnit>& units, UnitRange among, int64_t
   for (size_t u = among.begin; u < among.end; ++u)
     for (const Range& r : units[u].from) {
       const int64_t middle = r.begin + r.end;
-      if (middle < 2 * offset && middle >= before) before = middle, after_before = u + 1;
-      if (middle >= 2 * offset && middle < behind) behind = middle, at_behind = u;
+      if (middle < 2 * offset && middle >= before) {
+        before = middle;
+        after_before = u + 1;
+      }
+      if (middle >= 2 * offset && middle < behind) {
+        behind = middle;
+        at_behind = u;
+      }
     }
   return before >= 0 ? after_before : behind < INT64_MAX ? at_behind : among.begin;
 }

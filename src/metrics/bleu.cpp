@@ -34,7 +34,10 @@ void append_counts(const NgramCounts& counts, std::vector<double>& rows) {
 
 NgramCounts counts_of_sums(std::span<const double> sums) {
   NgramCounts counts;
-  for (int n = 0; n < kOrder; ++n) counts.correct[n] = sums[n], counts.total[n] = sums[kOrder + n];
+  for (int n = 0; n < kOrder; ++n) {
+    counts.correct[n] = sums[n];
+    counts.total[n] = sums[kOrder + n];
+  }
   counts.hypothesis_length = static_cast<std::int64_t>(sums[2 * kOrder]);
   counts.reference_length = static_cast<std::int64_t>(sums[2 * kOrder + 1]);
   return counts;

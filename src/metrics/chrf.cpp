@@ -123,7 +123,10 @@ CountedMetric detail::count_chrf(Sentences hypotheses, const ReferenceLists& ref
     double best_score = -1;
     for (const Sentences& list : references) {
       AllOrders counts = count_sentence(hypothesis, prepared(list[i]), word_order, allowed);
-      if (const double score = f_score(counts); score > best_score) best_score = score, best = std::move(counts);
+      if (const double score = f_score(counts); score > best_score) {
+        best_score = score;
+        best = std::move(counts);
+      }
     }
     append_orders(best, counted.counts);
   }

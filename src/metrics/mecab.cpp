@@ -87,7 +87,8 @@ class Mecab {
       const DictionaryInfo& info = *info_(tagger_);
       if ((info.size == kWords || info.size == kWords + 1) && !info.next) return;
       why = fmt::format("{} has {} words instead of {}", directory, info.size, kWords);
-      destroy_(tagger_), tagger_ = nullptr;
+      destroy_(tagger_);
+      tagger_ = nullptr;
     }
     missing(why);
   }

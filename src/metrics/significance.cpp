@@ -68,7 +68,10 @@ double p_of_exchanges(const CountedMetric& system, const CountedMetric& baseline
       const double* from = rows.data() + row * width;
       if (bits & 1) std::transform(moved.begin(), moved.end(), from, moved.begin(), std::plus<>());
     }
-    for (std::size_t k = 0; k < width; ++k) first[k] = of_system[k] - moved[k], second[k] = of_baseline[k] + moved[k];
+    for (std::size_t k = 0; k < width; ++k) {
+      first[k] = of_system[k] - moved[k];
+      second[k] = of_baseline[k] + moved[k];
+    }
     as_large += std::abs(system.score(first) - system.score(second)) >= observed - kTie;
   }
   return p_value(as_large, static_cast<std::size_t>(trials));

@@ -29,7 +29,9 @@ struct Look {
       ++runs;
       for (const char32_t c : run) count(c);
     }
-    lines += runs > 0, lines_with_spaces += runs > 1, words += runs;
+    lines += runs > 0;
+    lines_with_spaces += runs > 1;
+    words += runs;
   }
 
   void count(char32_t c) {

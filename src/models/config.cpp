@@ -9,21 +9,32 @@ ModelConfig model_preset(const std::string& name) {
   c.preset = name;
   if (name == "transformer-base") return c;
   if (name == "transformer-big") {
-    c.width = 1024, c.feed_forward = 4096, c.heads = 16, c.dropout = 0.3;
+    c.width = 1024;
+    c.feed_forward = 4096;
+    c.heads = 16;
+    c.dropout = 0.3;
     return c;
   }
   if (name == "transformer-small") {
-    c.encoder_layers = c.decoder_layers = 3, c.width = 256, c.feed_forward = 1024, c.heads = 4;
+    c.encoder_layers = c.decoder_layers = 3;
+    c.width = 256;
+    c.feed_forward = 1024;
+    c.heads = 4;
     return c;
   }
   if (name == "transformer-tiny") {
-    c.encoder_layers = c.decoder_layers = 2, c.width = 128, c.feed_forward = 512, c.heads = 4;
+    c.encoder_layers = c.decoder_layers = 2;
+    c.width = 128;
+    c.feed_forward = 512;
+    c.heads = 4;
     return c;
   }
   if (name == "gnmt" || name == "gnmt-4" || name == "gnmt-small") {
     c.encoder_layers = c.decoder_layers = name == "gnmt" ? 8 : name == "gnmt-4" ? 4 : 2;
-    c.width = name == "gnmt-small" ? 256 : 1024, c.heads = 1;
-    c.tied_embeddings = TiedEmbeddings::none, c.dropout = 0.2;
+    c.width = name == "gnmt-small" ? 256 : 1024;
+    c.heads = 1;
+    c.tied_embeddings = TiedEmbeddings::none;
+    c.dropout = 0.2;
     if (name == "gnmt") c.init_bound = 0.04;  // the paper's
     return c;
   }

@@ -52,7 +52,10 @@ Gnmt::Gnmt(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend
     decoder_layers_.emplace_back(store_, fmt::format("decoder.{}", i), top ? D : D + memory_width_, D, bound);
   }
   store_.begin_unit(this->units() - 1);
-  if (top) add_keys(uniform), add_queries(uniform);
+  if (top) {
+    add_keys(uniform);
+    add_queries(uniform);
+  }
   if (config.readout == Readout::context) {
     readout_weight_ = &store_.add("decoder.readout.weight", {D + memory_width_, D}, uniform);
     readout_bias_ = &store_.add("decoder.readout.bias", {D}, {});
@@ -107,7 +110,10 @@ TimedRows Gnmt::timed_rows(Tape& tape, const PackedTokens& packed, const std::ve
       place_keys(tape, reordered(rows.sentence, timed.order.packed, 0xffffffffu), reordered(rows.position, timed.order.packed, 0u));
   if (pieces > 1) timed.pieces = time_pieces(tape, timed.order, pieces, multiple);
   for (const TimeOrder& piece : timed.pieces) timed.piece_keys.push_back(piece_keys(tape, piece, timed.keys));
-  if (timed.pieces.size() < 2) timed.pieces = {timed.order}, timed.piece_keys = {timed.keys};
+  if (timed.pieces.size() < 2) {
+    timed.pieces = {timed.order};
+    timed.piece_keys = {timed.keys};
+  }
   timed.states.resize(layers);
   return timed;
 }
@@ -167,7 +173,8 @@ Var Gnmt::keys(const Var& memory) const { return linear(memory, *key_weight_, ke
 
 std::unique_ptr<DecodeState> Gnmt::begin_decoding() {
   auto state = std::make_unique<GnmtState>();
-  state->hidden.resize(decoder_layers_.size()), state->cell.resize(decoder_layers_.size());
+  state->hidden.resize(decoder_layers_.size());
+  state->cell.resize(decoder_layers_.size());
   return state;
 }
 
@@ -183,7 +190,8 @@ std::vector<int32_t> Gnmt::encode(DecodeState& abstract, const PackedTokens& sou
     reserve_rows(table, state.sources.end() + places.spare, rows.columns(), rows.dtype(), store_.backend().memory());
     table.rows(places.first, places.first + rows.rows()).copy_from(rows);
   };
-  keep(memory.value, state.memory), keep(keys(memory).value, state.keys);
+  keep(memory.value, state.memory);
+  keep(keys(memory).value, state.keys);
   decode_arena_.release(mark);
   return places.numbers;
 }
@@ -198,8 +206,12 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::spa
     while (r < sentence.size() && sentence[r] == sentence[first]) ++r;
     CHECK(first == 0 || sentence[first] > sentence[first - 1], "row {} is not in the order of sentences", first);
     if (sources.empty()) sources.push_back(sentence[first]);
-    if (sources.back() < sentence[first]) queries.push_back(queries.back()), sources.push_back(sentence[first]);
-    queries.push_back(static_cast<int32_t>(r)), sources.push_back(sentence[first] + state.length[sentence[first]]);
+    if (sources.back() < sentence[first]) {
+      queries.push_back(queries.back());
+      sources.push_back(sentence[first]);
+    }
+    queries.push_back(static_cast<int32_t>(r));
+    sources.push_back(sentence[first] + state.length[sentence[first]]);
     pairs += static_cast<int64_t>(r - first) * state.length[sentence[first]];
   }
   const Var query = linear(asking, *query_weight_, nullptr);
@@ -226,7 +238,8 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
   Backend& backend = tape.backend();
 
   std::vector<int32_t> tokens(token.begin(), token.end()), from(parent.begin(), parent.end());
-  tokens.resize(padded, -1), from.resize(padded, -1);
+  tokens.resize(padded, -1);
+  from.resize(padded, -1);
   const Ints from_rows = tape.upload(std::move(from));
   // The states that the rows continue from.
   const auto parents = [&](const Tensor& t) {
@@ -242,19 +255,22 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
     const int64_t here = layer.recurrent.shape[1] / 4;  // units: a part of them, where layers are in shards
     LstmStep s;
     s.gates = linear(x, layer.input, &layer.bias).value;
-    s.tanh_output = config_.tanh_output, s.bound = config_.clip;
+    s.tanh_output = config_.tanh_output;
+    s.bound = config_.clip;
     if (extends) {
       const Tensor hidden = parents(state.hidden[i]);
       if (i == 0) last_query = {&tape, -1, hidden};
       s.recurrent = tape.allocate({padded, 4 * here}, backend.parameter());
       backend.linear(hidden, store_.packed(layer.recurrent, false), Tensor(), s.recurrent, Activation::none, Write::overwrite);
-      s.cell_before = parents(state.cell[i]), s.past = padded;
+      s.cell_before = parents(state.cell[i]);
+      s.past = padded;
     }
     // Rows beyond R are computed too, from zero states; the next step forgets them.
     s.cell = Tensor({padded, here}, layer.recurrent.quantized && config_.clip > 0 ? DType::i16 : backend.parameter(), backend.memory());
     s.hidden = Tensor({padded, here}, backend.activation(), backend.memory());
     backend.lstm_step(s);
-    state.hidden[i] = s.hidden, state.cell[i] = s.cell;
+    state.hidden[i] = s.hidden;
+    state.cell[i] = s.cell;
     if (here < D) {
       state.hidden[i] = Tensor({padded, D}, backend.activation(), backend.memory());
       join_columns(backend, s.hidden, store_.first_here(layer.recurrent), state.hidden[i], *store_.shards());

@@ -114,7 +114,8 @@ Gnmt::Pass::Pass(const Gnmt& model, const UnitRange& units, const Batch& batch, 
   std::vector<int64_t> source, target;
   if (encodes) source = tokens_of(batch.source, source_pieces_);
   if (decodes) target = tokens_of(batch.target, target_pieces_);
-  source_steps_ = source.size(), target_steps_ = target.size();
+  source_steps_ = source.size();
+  target_steps_ = target.size();
 
   // The bottom layer computes the whole source in the first step; the keys come with the first piece of the target.
   const auto products = [](const Layer& layer) { return static_cast<double>(layer.input.shape.count() + layer.recurrent.shape.count()); };
@@ -131,7 +132,8 @@ Gnmt::Pass::Pass(const Gnmt& model, const UnitRange& units, const Batch& batch, 
   if (apart) {
     std::vector<StepShare> first_target;
     for (const int64_t tokens : target) first_target.push_back({0, rows_of(tokens)});
-    shares_.insert(shares_.begin(), first_target.begin(), first_target.end()), target.clear();
+    shares_.insert(shares_.begin(), first_target.begin(), first_target.end());
+    target.clear();
   }
   if (decodes && shares_.empty()) shares_.push_back({asks ? N : 0, 0});
   for (size_t c = 0; c < target.size(); ++c) {
@@ -272,7 +274,10 @@ Var Gnmt::Pass::context(Tape& tape, size_t piece, const Var& asking) {
   const AttentionLayout layout{tape.upload(std::move(packed.offsets)), tape.upload(batch_.source.offsets), 1, false};
   const Ints packed_row = tape.upload(inverse_of(packed.here, order.rows())), here = tape.upload(std::move(packed.here));
   Ints asks = here, asked = packed_row;
-  if (previous) asked = tape.upload(inverse_of(packed.before, order.rows())), asks = tape.upload(std::move(packed.before));
+  if (previous) {
+    asked = tape.upload(inverse_of(packed.before, order.rows()));
+    asks = tape.upload(std::move(packed.before));
+  }
   return recycled(tape, {order.rows(), model_.memory_width_}, [&] {
     const Var queries = linear(asking, *model_.query_weight_, nullptr);
     Var query = gather_rows(queries, asks, asked);

@@ -22,11 +22,18 @@ void RowPlaces::give_back(int64_t first, int64_t n) {
   CHECK(first >= 0 && n > 0 && first + n <= end_, "rows [{}, {}) of {}", first, first + n, end_);
   auto after = free_.lower_bound(first);
   CHECK(after == free_.end() || first + n <= after->first, "rows from {} are free already", first);
-  if (after != free_.end() && after->first == first + n) n += after->second, after = free_.erase(after);
+  if (after != free_.end() && after->first == first + n) {
+    n += after->second;
+    after = free_.erase(after);
+  }
   if (after != free_.begin()) {
     const auto before = std::prev(after);
     CHECK(before->first + before->second <= first, "rows from {} are free already", first);
-    if (before->first + before->second == first) first = before->first, n += before->second, free_.erase(before);
+    if (before->first + before->second == first) {
+      first = before->first;
+      n += before->second;
+      free_.erase(before);
+    }
   }
   if (first + n == end_)
     end_ = first;
@@ -57,20 +64,26 @@ void PrefixRows::step(std::span<const int32_t> parent) {
   for (const int32_t p : parent) {
     const int32_t row = take(p < 0 ? -1 : rows_[p]);
     if (p >= 0) index.insert(index.end(), index_.begin() + offsets_[p], index_.begin() + offsets_[p + 1]);
-    index.push_back(row), rows.push_back(row), offsets.push_back(static_cast<int32_t>(index.size()));
+    index.push_back(row);
+    rows.push_back(row);
+    offsets.push_back(static_cast<int32_t>(index.size()));
   }
-  rows_.swap(rows), index_.swap(index), offsets_.swap(offsets);
+  rows_.swap(rows);
+  index_.swap(index);
+  offsets_.swap(offsets);
 }
 
 int32_t PrefixRows::take(int32_t parent) {
   int32_t row = static_cast<int32_t>(parent_.size());
   if (free_.empty()) {
-    parent_.push_back(parent), children_.push_back(0);
+    parent_.push_back(parent);
+    children_.push_back(0);
     return row;
   }
   row = free_.back();
   free_.pop_back();
-  parent_[row] = parent, children_[row] = 0;
+  parent_[row] = parent;
+  children_[row] = 0;
   return row;
 }
 

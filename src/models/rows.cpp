@@ -46,7 +46,10 @@ std::vector<int32_t> paired_order(const PackedTokens& packed, size_t rows) {
   for (int64_t b = 0; b < packed.sentences(); b += 2) {
     const int32_t length = packed.offsets[b + 1] - packed.offsets[b];
     CHECK(packed.offsets[b + 2] - packed.offsets[b + 1] == length, "sentences {} and {} of a pair differ in length", b, b + 1);
-    for (int32_t i = packed.offsets[b]; i < packed.offsets[b + 1]; ++i) order.push_back(i), order.push_back(i + length);
+    for (int32_t i = packed.offsets[b]; i < packed.offsets[b + 1]; ++i) {
+      order.push_back(i);
+      order.push_back(i + length);
+    }
   }
   order.resize(rows, -1);
   return order;

@@ -73,7 +73,10 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
 }
 
 AttentionLayout Transformer::heads_here(AttentionLayout layout) const {
-  if (const ShardGroup* shards = store_.shards()) layout.heads /= shards->size(), layout.first_head = layout.heads * shards->rank();
+  if (const ShardGroup* shards = store_.shards()) {
+    layout.heads /= shards->size();
+    layout.first_head = layout.heads * shards->rank();
+  }
   return layout;
 }
 
@@ -171,7 +174,8 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
 
 std::unique_ptr<DecodeState> Transformer::begin_decoding() {
   auto state = std::make_unique<TransformerState>(spare_tables_);
-  state->tables.sources.resize(decoder_layers_.size()), state->tables.prefixes.resize(decoder_layers_.size());
+  state->tables.sources.resize(decoder_layers_.size());
+  state->tables.prefixes.resize(decoder_layers_.size());
   return state;
 }
 

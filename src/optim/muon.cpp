@@ -66,7 +66,9 @@ void Muon::orthogonalize(const Tensor& x) {
     if (largest == 0) {
       // a has the squares of the singular values of x: the fourth root of the sum of their squares is a bound that costs no product.
       largest = kMargin * std::pow(sum_of_squares(backend_, a, sum), 0.25);
-      step.a /= largest, step.b /= std::pow(largest, 3), step.c /= std::pow(largest, 5);
+      step.a /= largest;
+      step.b /= std::pow(largest, 3);
+      step.c /= std::pow(largest, 5);
     }
     const Tensor symmetric = operand(a, narrow_gram);
     backend_.weight_gradient(symmetric, symmetric, aa, Write::overwrite);

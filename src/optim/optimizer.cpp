@@ -68,7 +68,10 @@ void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t be
 int64_t Optimizer::state_of(int64_t begin, int64_t end) const {
   int64_t at = 0;  // where the range's state begins
   auto range = owned_.begin();
-  while (range != owned_.end() && range->end <= begin) at += range->count(), ++range;
+  while (range != owned_.end() && range->end <= begin) {
+    at += range->count();
+    ++range;
+  }
   CHECK(range != owned_.end() && range->begin <= begin && end <= range->end, "elements {} to {} are not owned here", begin, end);
   return at + begin - range->begin;
 }

@@ -35,7 +35,8 @@ std::vector<Range> share_rows(const Model& model, const std::vector<Batch>& shar
   int64_t at = 0;
   for (const Batch& share : shares) {
     const int64_t n = empty(share) ? 0 : model.boundary(model.units() - 1, share)[tensor][0];
-    rows.push_back({at, at + n}), at += n;
+    rows.push_back({at, at + n});
+    at += n;
   }
   return rows;
 }
@@ -65,7 +66,8 @@ void OutputShares::expect(size_t i) {
   if (!buffer_ || buffer_.count() < count) buffer_ = Tensor({count}, backend.activation(), backend.memory());
   for (size_t k = 0; k < shapes.size(); ++k) {
     if (sources_[k] == mesh_.stage()) continue;
-    received_[k] = buffer_.slice(at, shapes[k]), at += shapes[k].count();
+    received_[k] = buffer_.slice(at, shapes[k]);
+    at += shapes[k].count();
     pending_.push_back(mesh_.replica().receive(received_[k], sources_[k], kRowsTag + static_cast<Tag>(k)));
   }
 }
@@ -91,8 +93,11 @@ Tensor OutputShares::send(size_t i, const ChunkedPass::ForOutput& left, std::vec
 }
 
 Tape& OutputShares::begin(size_t i, double label_smoothing, uint64_t seed, uint64_t update) {
-  wait_for(pending_), wait_for(sent_);
-  in_.clear(), tape_.reset(), pass_.reset();
+  wait_for(pending_);
+  wait_for(sent_);
+  in_.clear();
+  tape_.reset();
+  pass_.reset();
   arena_.release({});
   tape_ = std::make_unique<Tape>(model_.parameters(), arena_, gradients_, seed, update);
   pass_ = model_.begin_output(own(i), label_smoothing);

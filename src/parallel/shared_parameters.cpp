@@ -53,13 +53,15 @@ void SharedParameters::count(const Spread& s) { bytes_sent_ += s.copy->value.byt
 void SharedParameters::begin_sums(GradientSum& gradients) {
   for (Spread& s : spread_) {
     if (gradients.next_write(*s.copy) == Write::overwrite) s.copy->gradient.zero();  // no sentence was for this stage
-    s.sum = mesh_.replica().reduce_scatter(s.copy->gradient), count(s);
+    s.sum = mesh_.replica().reduce_scatter(s.copy->gradient);
+    count(s);
   }
 }
 
 void SharedParameters::gather_gradients(Clock& clock) {
   for (Spread& s : spread_) {
-    s.sum.wait(), s.sum = {};
+    s.sum.wait();
+    s.sum = {};
     if (s.own) s.own->gradient.copy_from(s.copy->gradient.slice(s.own->first, s.own->shape));
   }
   std::vector<Pending> sent;
@@ -82,7 +84,8 @@ void SharedParameters::share() {
   std::vector<Pending> pending;
   for (const Spread& s : spread_) {
     if (s.own) s.copy->value.slice(s.own->first, s.own->shape).copy_from(s.own->value);
-    pending.push_back(mesh_.replica().all_gather(s.copy->value)), count(s);
+    pending.push_back(mesh_.replica().all_gather(s.copy->value));
+    count(s);
   }
   for (const Shared& s : shared_)
     if (mesh_.stage() != s.owner)
@@ -98,7 +101,10 @@ void SharedParameters::share() {
 void SharedParameters::share_uncut() {
   const auto each = [&](auto visit) {
     int64_t at = 0;
-    for (Parameter* p : uncut_) visit(p->value, uncut_values_.slice(at, p->shape)), at += p->shape.count();
+    for (Parameter* p : uncut_) {
+      visit(p->value, uncut_values_.slice(at, p->shape));
+      at += p->shape.count();
+    }
   };
   if (mesh_.shard() == 0)
     each([](const Tensor& value, const Tensor& place) { place.copy_from(value); }), bytes_sent_ += uncut_values_.bytes();

@@ -40,7 +40,10 @@ StagePasses::Pieces StagePasses::boundary(size_t unit, const Batch& batch, Tenso
   Pieces pieces;
   for (const auto& piece : shapes) {
     pieces.emplace_back();
-    for (const Shape& shape : piece) pieces.back().push_back(buffer.slice(at, shape)), at += shape.count();
+    for (const Shape& shape : piece) {
+      pieces.back().push_back(buffer.slice(at, shape));
+      at += shape.count();
+    }
   }
   return pieces;
 }
@@ -146,7 +149,10 @@ void StagePasses::backward_done(size_t i, size_t number) {
   StageStep& step = pass.steps[number];
   for (size_t k = 0; k < step.in.size(); ++k) {
     Tensor& gradient = step.in_gradients[k];
-    if (!gradient) gradient = step.tape.allocate_like(step.in[k].value), gradient.zero();
+    if (!gradient) {
+      gradient = step.tape.allocate_like(step.in[k].value);
+      gradient.zero();
+    }
     send(pass, gradient, mesh_.stage() - 1, kBackwardTag + static_cast<Tag>(k));
   }
 }

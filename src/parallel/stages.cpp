@@ -58,11 +58,17 @@ std::vector<UnitRange> stage_units(Model& model, int stages, bool hybrid) {
       for (size_t begin = end; begin-- > s - 1;) {
         last += costs[begin];
         const double most = std::max(least[s - 1][begin], last);
-        if (most < least[s][end]) least[s][end] = most, from[s][end] = begin;
+        if (most < least[s][end]) {
+          least[s][end] = most;
+          from[s][end] = begin;
+        }
       }
     }
   std::vector<UnitRange> ranges(count);
-  for (size_t s = count, end = units; s > 0; --s) ranges[s - 1] = {from[s][end], end}, end = from[s][end];
+  for (size_t s = count, end = units; s > 0; --s) {
+    ranges[s - 1] = {from[s][end], end};
+    end = from[s][end];
+  }
   if (hybrid) add_output(ranges, units);
   return ranges;
 }
@@ -76,7 +82,10 @@ std::vector<double> output_weights(Model& model, const std::vector<UnitRange>& s
   std::vector<double> rising = layers;
   std::sort(rising.begin(), rising.end());
   double level = 0, sum = costs.back();
-  for (size_t n = 0; n < rising.size() && (n == 0 || rising[n] < level); ++n) sum += rising[n], level = sum / static_cast<double>(n + 1);
+  for (size_t n = 0; n < rising.size() && (n == 0 || rising[n] < level); ++n) {
+    sum += rising[n];
+    level = sum / static_cast<double>(n + 1);
+  }
   for (const double l : layers) weights.push_back(std::max(level - l, 0.0));
   return weights;
 }
@@ -88,7 +97,10 @@ std::vector<UnitRange> stage_units(Model& model, const Mesh& mesh) {
   const size_t units = model.units() - (mesh.hybrid() ? 1 : 0);
   std::vector<UnitRange> ranges;
   size_t begin = 0;
-  for (const int64_t size : sizes) ranges.push_back({begin, begin + static_cast<size_t>(size)}), begin = ranges.back().end;
+  for (const int64_t size : sizes) {
+    ranges.push_back({begin, begin + static_cast<size_t>(size)});
+    begin = ranges.back().end;
+  }
   if (begin != units)
     throw ConfigError(fmt::format("parallel.stages lists {} units, but the model has {}: its layers{}; change the list, or leave it out",
                                   begin, units, mesh.hybrid() ? "" : " and the output"));
@@ -144,7 +156,9 @@ std::vector<PipelineOp> hybrid_schedule(int stage, size_t passes) {
   const auto add = [&](PipelineOp::Kind kind, size_t pass) {
     if (pass < passes) turns.push_back({kind, pass});
   };
-  add(PipelineOp::forward, 0), add(PipelineOp::forward, 1), add(PipelineOp::output, 0);
+  add(PipelineOp::forward, 0);
+  add(PipelineOp::forward, 1);
+  add(PipelineOp::output, 0);
   for (size_t i = 0; i < passes; ++i) {
     if (stage > 0) add(PipelineOp::backward, i);
     if (stage == 0) add(PipelineOp::forward, i + 2);

@@ -48,7 +48,8 @@ class Asynchronous : public Strategy {
     }
     begin_worker(w);
     fetch_if_due(w);
-    result.learning_rate = answer_.rate, result.fraction = answer_.fraction;
+    result.learning_rate = answer_.rate;
+    result.fraction = answer_.fraction;
     if (answer_.stop || answer_.finished) {
       if (summed_ > 0) push(w);
       result.totals = std::exchange(told_, {}).totals;
@@ -153,7 +154,8 @@ class Asynchronous : public Strategy {
     for (Outgoing& o : outgoing_) o.data = whole(w, narrow_ ? DType::bf16 : type);
     if (narrow_) sum_ = whole(w, type);
     if (ahead()) incoming_ = whole(w, type);
-    answers_.resize(servers_.size()), bases_.resize(servers_.size());
+    answers_.resize(servers_.size());
+    bases_.resize(servers_.size());
     for (Tensor& a : answers_) a = Tensor({Answer::kNumbers}, DType::f64);
   }
 
@@ -261,7 +263,8 @@ class Asynchronous : public Strategy {
     request.updates = summed_;
     request.sums = summed_sums_;
     for (size_t i = 0; i < servers_.size(); ++i) {
-      request.base_version = bases_[i].version, request.base_pushes = bases_[i].pushes;
+      request.base_version = bases_[i].version;
+      request.base_pushes = bases_[i].pushes;
       o.pending.push_back(w.comm().send(request.pack(), servers_[i].rank, kRequestTag));
       o.pending.push_back(w.comm().send(view(o.data, servers_[i].part), servers_[i].rank, kPushTag));
       if (!words_on_pushes(o_)) continue;

@@ -54,7 +54,8 @@ void AsynchronousServer::start(Worker& w, const Tensor& progress) {
   version_ = known ? static_cast<int64_t>(x[0]) : w.optimizer().updates();
   updates_ = known ? std::llround(x[2] * workers_) : version_ * workers_;
   pushes_ = known ? static_cast<int64_t>(x[1]) : updates_;
-  served_steps_ = version_, served_pushes_ = pushes_;
+  served_steps_ = version_;
+  served_pushes_ = pushes_;
   w.optimizer().set_updates(version_);
   budget_ = workers_ * w.planned_updates();
   finished_ = updates_ >= budget_;
@@ -104,10 +105,13 @@ void AsynchronousServer::read(Worker& w, Client& c) {
 // A push has come.
 void AsynchronousServer::take(Worker& w, Client& c) {
   const Request& push = c.push;
-  in_pushes_.add(pushes_ - push.base_pushes), in_steps_.add(version_ - push.base_version);
+  in_pushes_.add(pushes_ - push.base_pushes);
+  in_steps_.add(version_ - push.base_version);
   add_gradient(w, c);
-  ++pushes_, ++summed_;
-  updates_ += push.updates, c.updates += push.updates;
+  ++pushes_;
+  ++summed_;
+  updates_ += push.updates;
+  c.updates += push.updates;
   sums_ += push.sums;
   stop_ = stop_ || push.sums.control.stop > 0;
   finished_ = finished_ || push.sums.control.finished > 0 || updates_ >= budget_;
@@ -190,7 +194,11 @@ void AsynchronousServer::answer(Worker& w, Client& c) {
   s.values = buffer(w);
   w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(s.values.bytes())}, [&] { s.values.copy_from(values(w)); });
   Answer a;
-  a.version = version_, a.pushes = pushes_, a.stop = stop_, a.finished = finished_, a.rate = rate_;
+  a.version = version_;
+  a.pushes = pushes_;
+  a.stop = stop_;
+  a.finished = finished_;
+  a.rate = rate_;
   a.fraction = static_cast<double>(updates_) / static_cast<double>(std::max<int64_t>(1, budget_));
   if (first_ && c.rank == 0) a.totals = std::exchange(unreported_, {}).totals;
   s.answer = a.pack();
@@ -205,7 +213,9 @@ void AsynchronousServer::send_whole(Worker& w, const Client& c, bool state) cons
     if (first_) {
       parts.emplace_back(Shape{kProgress}, DType::f64);
       const std::span<double> x = doubles_of(parts.back());
-      x[0] = static_cast<double>(version_), x[1] = static_cast<double>(pushes_), x[2] = static_cast<double>(updates_) / workers_;
+      x[0] = static_cast<double>(version_);
+      x[1] = static_cast<double>(pushes_);
+      x[2] = static_cast<double>(updates_) / workers_;
     }
   }
   std::vector<Pending> pending;
@@ -221,8 +231,10 @@ void AsynchronousServer::let_go(Worker& w, Client& c) {
 
 AsynchronousSummary AsynchronousServer::summary() const {
   AsynchronousSummary s;
-  s.pushes = static_cast<double>(pushes_ - served_pushes_), s.steps = static_cast<double>(version_ - served_steps_);
-  s.in_pushes = in_pushes_.delay(), s.in_steps = in_steps_.delay();
+  s.pushes = static_cast<double>(pushes_ - served_pushes_);
+  s.steps = static_cast<double>(version_ - served_steps_);
+  s.in_pushes = in_pushes_.delay();
+  s.in_steps = in_steps_.delay();
   s.held = static_cast<double>(held_);
   for (const Client& c : clients_) {
     const auto n = static_cast<double>(c.updates);

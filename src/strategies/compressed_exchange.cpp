@@ -27,7 +27,10 @@ double decoding_bytes(const CodeLayout& layout, int64_t element, int ranks) {
   double each = static_cast<double>(layout.bytes), all = 0;
   const auto elements = static_cast<double>(layout.elements * element);
   for (const CodePart& part : layout.parts) each += 128.0 * static_cast<double>(part.keep);
-  if (!is_sparse(layout.coding)) all = 2 * elements, each += (layout.coding == Coding::ternary ? 2 : 1) * elements;
+  if (!is_sparse(layout.coding)) {
+    all = 2 * elements;
+    each += (layout.coding == Coding::ternary ? 2 : 1) * elements;
+  }
   return all + ranks * each;
 }
 
@@ -52,7 +55,8 @@ CompressedExchange::CompressedExchange(const CompressionOptions& options, std::v
 void CompressedExchange::plan(double keep) {
   if (keep == planned_keep_) return;
   planned_keep_ = keep;
-  compressed_.clear(), whole_.clear();
+  compressed_.clear();
+  whole_.clear();
   const bool compresses = options_.compressor != Compressor::none && ranks_ > 1;
   for (const NamedRange& t : tensors_) (compresses && t.range.count() >= options_.dense_below ? compressed_ : whole_).push_back(t.range);
   const auto lay_out = [&] {
@@ -62,7 +66,8 @@ void CompressedExchange::plan(double keep) {
   lay_out();
   const auto dense = static_cast<double>(total(compressed_) * element_), code = static_cast<double>(layout_.bytes);
   if (gathered_bytes(code, ranks_) >= all_reduced_bytes(dense, ranks_)) {
-    compressed_.clear(), whole_.clear();
+    compressed_.clear();
+    whole_.clear();
     for (const NamedRange& t : tensors_) whole_.push_back(t.range);
     lay_out();
   }
@@ -74,7 +79,8 @@ void CompressedExchange::start(Worker& w, const Input& input) {
   plan(input.keep);
   if (!bad_) bad_ = working_tensor(w, 1, DType::f64);
   bad_.zero();
-  input_ = input, rank_ = w.comm().rank();
+  input_ = input;
+  rank_ = w.comm().rank();
   if (layout_.bytes > 0) {
     if (codes_.shape() != Shape{ranks_ * layout_.bytes}) codes_ = working_tensor(w, ranks_ * layout_.bytes, DType::i8);
     encode(w);
@@ -139,8 +145,10 @@ void CompressedExchange::unpack(Worker& w, const Tensor& packed, double scale, W
 }
 
 void CompressedExchange::finish(Worker& w, double scale) {
-  pending_codes_.wait(), pending_whole_.wait();
-  pending_codes_ = {}, pending_whole_ = {};
+  pending_codes_.wait();
+  pending_whole_.wait();
+  pending_codes_ = {};
+  pending_whole_ = {};
   if (layout_.bytes > 0)
     w.clock().spend({Work::memory, 0, decoding_bytes(layout_, element_, ranks_)},
                     [&] { w.parameters().backend().decompress(layout_, codes_, scale, input_.x); });

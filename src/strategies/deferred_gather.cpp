@@ -21,7 +21,10 @@ DeferredGather::DeferredGather(const ParameterStore& parameters, const std::vect
 
 void DeferredGather::begin(Worker& w, bool late) {
   CHECK(!w.parameters().expects(), "an update of parameters of which some are on their way");
-  pending_.assign(buckets_.size(), {}), landed_.assign(buckets_.size(), false), asked_ = buckets_.size(), late_ = late;
+  pending_.assign(buckets_.size(), {});
+  landed_.assign(buckets_.size(), false);
+  asked_ = buckets_.size();
+  late_ = late;
   const double bytes = RoundedSteps::kRememberBytes * static_cast<double>(total(ownership_.of(ranks_.rank)));
   if (rounded_) w.clock().spend({Work::memory, 0, bytes}, [&] { rounded_->remember(); });
 }

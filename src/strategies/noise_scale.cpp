@@ -27,7 +27,8 @@ void NoiseScale::add(const NoiseSample& sample) {
   if (!sample.known) return;
   ++count_;
   const double share = std::max(kLeast, kForgets / (static_cast<double>(count_) + kForgets - 1));
-  variance_ += share * (sample.variance - variance_), signal_ += share * (sample.signal - signal_);
+  variance_ += share * (sample.variance - variance_);
+  signal_ += share * (sample.signal - signal_);
 }
 
 void NoiseScale::save(State& state) const {
@@ -39,7 +40,9 @@ void NoiseScale::restore(const State& state) {
   if (!state.has("noise-updates")) return;
   const std::vector<double> sums = state.reals("noise");
   if (sums.size() != 2) return;
-  variance_ = sums[0], signal_ = sums[1], count_ = state.integer("noise-updates");
+  variance_ = sums[0];
+  signal_ = sums[1];
+  count_ = state.integer("noise-updates");
 }
 
 double NoiseScale::tokens() const {

@@ -24,7 +24,8 @@ std::vector<int> owners_of(const std::vector<MatrixPlace>& matrices, const std::
   std::vector<int> of(matrices.size());
   for (const size_t i : costliest) {
     const auto least = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
-    load[least] += Muon::flops(matrices[i]), of[i] = owners[least];
+    load[least] += Muon::flops(matrices[i]);
+    of[i] = owners[least];
   }
   return of;
 }

@@ -107,7 +107,10 @@ class Periodic : public Strategy {
     const int64_t t = local_updates(w);
     for (size_t f = 0; f < fragments_.size(); ++f) {
       if (under_way(f) != 0) complete(w, f);
-      if (t > static_cast<int64_t>(last_sent(f))) send(w, f, t), complete(w, f);
+      if (t > static_cast<int64_t>(last_sent(f))) {
+        send(w, f, t);
+        complete(w, f);
+      }
     }
     const Tensor result = merged_.clone();
     for (size_t i = 0; i < changed.size(); ++i) changed[i].copy_from(before[i]);
@@ -169,7 +172,10 @@ class Periodic : public Strategy {
   CompressedExchange compressed_exchange(const Fragment& f) const {
     std::vector<NamedRange> parts;
     int64_t at = 0;
-    for (const auto& [name, r] : f.ranges) parts.push_back({name, {at, at + r.count()}}), at += r.count();
+    for (const auto& [name, r] : f.ranges) {
+      parts.push_back({name, {at, at + r.count()}});
+      at += r.count();
+    }
     return {options_.compression, parts, element_ == 4 ? DType::f32 : DType::f64, size_};
   }
 
@@ -222,10 +228,13 @@ class Periodic : public Strategy {
     Fragment& f = fragments_[index];
     const double weight = p_.merge_weights == MergeWeights::equal ? 1 : tokens(index);
     const std::span<double> numbers = doubles_of(f.numbers);
-    numbers[0] = weight, numbers[1] = 0;
+    numbers[0] = weight;
+    numbers[1] = 0;
     write_sums(read_sums(sums()), sums_of(f));
     write_sums({}, sums());
-    tokens(index) = 0, under_way(index) = 1, last_sent(index) = static_cast<double>(t);
+    tokens(index) = 0;
+    under_way(index) = 1;
+    last_sent(index) = static_cast<double>(t);
     const int passes = (momentum_ != 0 ? 4 : 3) + (p_.delay > 0 ? 1 : 0) + (weight != 1 ? 2 : 0) + (p_.merge == MergeRule::radial ? 1 : 0);
     w.clock().spend({Work::memory, 0, static_cast<double>(passes * f.count * element_)}, [&] { displace(w, f, weight); });
     f.pending = {w.comm().all_reduce(f.numbers)};
@@ -246,7 +255,10 @@ class Periodic : public Strategy {
   template <class F>
   static void each_range(const Fragment& f, F visit) {
     int64_t at = 0;
-    for (const auto& [name, r] : f.ranges) visit(r, Range{at, at + r.count()}), at += r.count();
+    for (const auto& [name, r] : f.ranges) {
+      visit(r, Range{at, at + r.count()});
+      at += r.count();
+    }
   }
 
   // The replica's weighted displacement from the start of its block; with merge radial, of its direction.

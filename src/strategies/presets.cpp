@@ -24,7 +24,8 @@ const Preset kPresets[] = {
     {"bmuf", Family::periodic,
      [](StrategyOptions& o) {
        local_batches(o);
-       o.periodic.outer_momentum = -1, o.synchronous_steps = 500;
+       o.periodic.outer_momentum = -1;
+       o.synchronous_steps = 500;
      }},
     // Douillard et al. 2023, with 100 local updates in place of 500: a training run of translation is shorter.
     {"diloco", Family::periodic,
@@ -39,13 +40,16 @@ const Preset kPresets[] = {
        local_batches(o);
        o.periodic.interval = 100, o.periodic.outer_rate = 0.4, o.periodic.outer_momentum = 0.9,
        o.periodic.merge_weights = MergeWeights::equal;
-       o.periodic.fragments = 4, o.periodic.delay = 5, o.compression.compressor = Compressor::four_bit;
+       o.periodic.fragments = 4;
+       o.periodic.delay = 5;
+       o.compression.compressor = Compressor::four_bit;
      }},
     // Sarfi et al. 2025: 64 of 4096 elements in 2 bits, and what was not sent fades in place of an outer momentum.
     {"sparse-loco", Family::periodic,
      [](StrategyOptions& o) {
        local_batches(o);
-       o.periodic.interval = 30, o.periodic.merge_weights = MergeWeights::equal;
+       o.periodic.interval = 30;
+       o.periodic.merge_weights = MergeWeights::equal;
        o.compression.compressor = Compressor::top_k, o.compression.keep = 64.0 / 4096, o.compression.values = SentValues::two_bit,
        o.compression.residual_decay = 0.95;
      }},
@@ -54,7 +58,8 @@ const Preset kPresets[] = {
     // Wu et al. 2016; 12 workers.
     {"gnmt-downpour", Family::asynchronous,
      [](StrategyOptions& o) {
-       local_batches(o), o.overlap = false;
+       local_batches(o);
+       o.overlap = false;
        o.asynchronous.push_clip = 5;
      }},
     // Aji and Heafield 2017; the rate warms up over as many updates as in their later work.
@@ -63,14 +68,20 @@ const Preset kPresets[] = {
     // Aji, Heafield and Bogoychev 2019, with averagings every 100 updates in place of 500.
     {"sparse-local", Family::sparse,
      [](StrategyOptions& o) {
-       o.compression.compressor = Compressor::top_k, o.synchronous_steps = 500;
-       o.sparse.local_gradients = LocalPart::partial, o.sparse.average_interval = 100;
+       o.compression.compressor = Compressor::top_k;
+       o.synchronous_steps = 500;
+       o.sparse.local_gradients = LocalPart::partial;
+       o.sparse.average_interval = 100;
      }},
     // Xie et al. 2020: what is not sent is applied here at once, and averaged with the parameters.
     {"cser", Family::sparse,
      [](StrategyOptions& o) {
-       o.compression.compressor = Compressor::top_k, o.compression.residual_decay = 0, o.synchronous_steps = 500;
-       o.sparse.local_gradients = LocalPart::error, o.sparse.local_scale = -1, o.sparse.average_interval = 100;
+       o.compression.compressor = Compressor::top_k;
+       o.compression.residual_decay = 0;
+       o.synchronous_steps = 500;
+       o.sparse.local_gradients = LocalPart::error;
+       o.sparse.local_scale = -1;
+       o.sparse.average_interval = 100;
      }},
 };
 

@@ -18,7 +18,9 @@ class Sparse : public Strategy {
  public:
   Sparse(const StrategyOptions& options, std::vector<Bucket> buckets, const ParameterStore& parameters, int size)
       : options_(options), buckets_(std::move(buckets)), size_(size) {
-    flat_ = parameters.values().count(), type_ = parameters.values().dtype(), element_ = size_of(type_);
+    flat_ = parameters.values().count();
+    type_ = parameters.values().dtype();
+    element_ = size_of(type_);
     const double asked = options.sparse.local_scale;
     local_scale_ = asked == 0 ? std::sqrt(static_cast<double>(size)) : asked < 0 ? size : asked;
     std::vector<NamedRange> small;
@@ -80,7 +82,10 @@ class Sparse : public Strategy {
             : fmt::format(", with local gradients ({}, scale {:.3g}){}", s.local_gradients, local_scale_,
                           s.average_interval > 0 ? fmt::format(", parameters averaged every {} updates", s.average_interval) : "");
     double bytes = 0, dense = 0;
-    for (CompressedExchange e : exchanges_) bytes += e.planned_bytes(c.keep), dense += e.dense_bytes();
+    for (CompressedExchange e : exchanges_) {
+      bytes += e.planned_bytes(c.keep);
+      dense += e.dense_bytes();
+    }
     return fmt::format("{}: {} workers exchange compressed gradients: {}{}; a rank sends {:.2f} MiB an update, {:.1f} % of an all-reduce",
                        options_.name, size_, what, local, bytes / (1 << 20), dense > 0 ? 100 * bytes / dense : 0);
   }

@@ -34,7 +34,8 @@ class Synchronous : public Strategy {
     for (const ExchangedTable& t : tables_) whole.push_back(t.table);
     buckets_ = make_buckets(parameters, static_cast<int64_t>(options.bucket_mib * (1 << 20)) / element_, whole);
     ownership_.emplace(buckets_, servers_, everything_everywhere() ? std::vector<MatrixPlace>{} : matrices);
-    routes_.resize(tables_.size()), touched_.resize(tables_.size());
+    routes_.resize(tables_.size());
+    touched_.resize(tables_.size());
     for (const ExchangedTable& t : tables_) flags_.emplace_back(Shape{t.table->shape[0]}, DType::f64);
     pending_flags_.resize(tables_.size());
     sums_ = Tensor({kSums + 5}, DType::f64);
@@ -291,7 +292,8 @@ class Synchronous : public Strategy {
     const std::span<double> numbers = doubles_of(sums_), more = numbers.last(5);
     write_sums(w.sums(), numbers.first(kSums));
     if (squares_.has_elements()) squares_.read<double>(more.first(3));
-    more[3] = w.part_tokens(), more[4] = more[3] * more[3];
+    more[3] = w.part_tokens();
+    more[4] = more[3] * more[3];
     w.sum_over_all(sums_);
     const StepSums sums = read_sums(numbers.first(kSums));
     result.totals = sums.totals;

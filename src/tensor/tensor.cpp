@@ -112,7 +112,9 @@ void Tensor::swap_elements(const Tensor& x) const {
   for (int64_t at = 0; at < count(); at += kPiece) {
     const Shape piece{std::min(kPiece, count() - at)};
     const Tensor a = slice(at, piece), b = x.slice(at, piece), c = spare.slice(0, piece);
-    c.copy_from(a), a.copy_from(b), b.copy_from(c);
+    c.copy_from(a);
+    a.copy_from(b);
+    b.copy_from(c);
   }
 }
 
@@ -200,7 +202,8 @@ void Arena::release(Mark m) {
     const int64_t begin = c == m.chunk ? m.offset : 0, end = c == at_.chunk ? at_.offset : chunks_[c]->bytes();
     if (chunks_[c]->data() && begin < end) memory_->discard(chunks_[c]->data() + begin, end - begin);
   }
-  at_ = m, full_ = 0;
+  at_ = m;
+  full_ = 0;
   for (size_t c = 0; c < m.chunk; ++c) full_ += chunks_[c]->bytes();
   if (m.chunk != 0 || m.offset != 0 || chunks_.size() < 2) return;
   const int64_t total = capacity();

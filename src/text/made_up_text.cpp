@@ -79,7 +79,10 @@ void MadeUpText::pair(uint64_t index, std::string& source, std::string& target) 
       source.append(source_stems_[rank]).append(one_of(sounds_of(false).endings, random));
       other.append(target_stems_[rank]).append(one_of(sounds_of(true).endings, random));
     }
-    if (random.below(14) == 0) source += ',', other += ',';
+    if (random.below(14) == 0) {
+      source += ',';
+      other += ',';
+    }
     if (random.below(8) == 0) std::swap(other, held);
     for (const std::string* word : {&other, &held}) {
       if (word->empty() || (word == &held && i + 1 < words)) continue;

@@ -27,7 +27,10 @@ SubwordSampler::SubwordSampler(const Vocabulary& vocabulary, double alpha) : alp
                                   bpe_ ? "with a BPE vocabulary it is the probability that a merge is left out; choose 0 to 1, e.g. 0.1"
                                        : "it must be above 0, e.g. 0.3"));
   for (const auto& piece : vocabulary_format::pieces(bytes_)) {
-    if (piece.ordinary) ids_.emplace(piece.text, static_cast<int32_t>(pieces_.size())), longest_ = std::max(longest_, piece.text.size());
+    if (piece.ordinary) {
+      ids_.emplace(piece.text, static_cast<int32_t>(pieces_.size()));
+      longest_ = std::max(longest_, piece.text.size());
+    }
     pieces_.push_back({piece.text, piece.score, piece.ordinary});
   }
 }

@@ -204,7 +204,10 @@ std::optional<Settings> settings(std::string_view model) {
       }
     }
   }
-  if (found) found->asked_size = asked, found->normalization = normalization;
+  if (found) {
+    found->asked_size = asked;
+    found->normalization = normalization;
+  }
   return found;
 }
 

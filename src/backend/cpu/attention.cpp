@@ -28,16 +28,24 @@ void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layo
   for (int64_t task = 0; task < sentences * heads; ++task) {
     const int64_t b = task / heads, h = task % heads, first = layout.query[b];
     kernels::AttentionTask t{};
-    t.queries = layout.query[b + 1] - first, t.keys = layout.key[b + 1] - layout.key[b], t.head_width = D / heads;
+    t.queries = layout.query[b + 1] - first;
+    t.keys = layout.key[b + 1] - layout.key[b];
+    t.head_width = D / heads;
     if (t.queries == 0 || t.keys == 0) continue;
     t.causal = layout.causal;
     t.scale = 1.0f / std::sqrt(static_cast<float>(t.head_width));
-    t.q = element(in.q, first, in.q_column + h * t.head_width), t.ldq = in.q.columns();
+    t.q = element(in.q, first, in.q_column + h * t.head_width);
+    t.ldq = in.q.columns();
     t.k = element(in.kv, layout.key[b], in.k_column + h * t.head_width);
-    t.v = element(in.kv, layout.key[b], in.v_column + h * t.head_width), t.ldkv = in.kv.columns();
+    t.v = element(in.kv, layout.key[b], in.v_column + h * t.head_width);
+    t.ldkv = in.kv.columns();
     t.lse_stride = heads;
     t.mask = mask_of(d);
-    if (d.active()) t.mask.key = dropout_head_key(d.key, layout.first_head + h), t.mask.sentence += first, t.mask.position += first;
+    if (d.active()) {
+      t.mask.key = dropout_head_key(d.key, layout.first_head + h);
+      t.mask.sentence += first;
+      t.mask.position += first;
+    }
     f(t, first, h, scratch(omp_get_thread_num()));
   }
 }
@@ -48,7 +56,8 @@ void CpuBackend::attention(const AttentionInput& in, const AttentionLayout& layo
   std::memset(y.raw() + used * D * size_of(activation_), 0, (y.rows() - used) * D * size_of(activation_));
   each_head(in, layout, d, D, [&](kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
     t.lse = lse.data<float>() + first * layout.heads + head;
-    t.y = element(y, first, head * t.head_width), t.ldy = D;
+    t.y = element(y, first, head * t.head_width);
+    t.ldy = D;
     kernels_.attention(t, scratch);
   });
 }
@@ -63,9 +72,13 @@ void CpuBackend::attention_backward(const AttentionInput& in, const AttentionLay
     const int64_t first_key = (static_cast<const std::byte*>(t.k) - in.kv.raw()) / size_of(activation_) / in.kv.columns();
     const int64_t column = head * t.head_width;
     t.lse = lse.data<float>() + first * layout.heads + head;
-    t.dy = element(dy, first, column), t.ldy = D;
-    t.dq = element(dq, first, in.q_column + column), t.ld_dq = dq.columns();
-    t.dk = element(dkv, first_key, in.k_column + column), t.dv = element(dkv, first_key, in.v_column + column), t.ld_dkv = dkv.columns();
+    t.dy = element(dy, first, column);
+    t.ldy = D;
+    t.dq = element(dq, first, in.q_column + column);
+    t.ld_dq = dq.columns();
+    t.dk = element(dkv, first_key, in.k_column + column);
+    t.dv = element(dkv, first_key, in.v_column + column);
+    t.ld_dkv = dkv.columns();
     kernels_.attention_backward(t, scratch);
   });
 }

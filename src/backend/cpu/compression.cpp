@@ -37,7 +37,9 @@ int32_t cut(const std::vector<int32_t>& magnitudes, int64_t keep, std::vector<in
     const auto last = m + counts[c];
     for (counts[c] = 0; m != last; ++m) {
       const bool tie = *m == threshold && left > 0;
-      ties[c] += tie, left -= tie, counts[c] += tie || *m > threshold;
+      ties[c] += tie;
+      left -= tie;
+      counts[c] += tie || *m > threshold;
     }
   }
   return threshold;

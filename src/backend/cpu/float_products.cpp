@@ -8,7 +8,9 @@ std::shared_ptr<Packed> CpuBackend::pack_constant(const Tensor& w, bool transpos
   if (activation_ != DType::f32) return products_.pack(w, transposed, nullptr, true);
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1), panel = wide_.float_panel();
   auto packed = std::make_shared<FloatPanels>();
-  packed->in = in, packed->out = out, packed->constant = true;
+  packed->in = in;
+  packed->out = out;
+  packed->constant = true;
   const int64_t panels = (out + panel - 1) / panel;
   packed->storage = std::make_unique<Storage>(panels * panel * in * 4);
   auto* const values = reinterpret_cast<float*>(packed->storage->data());

@@ -12,9 +12,12 @@ std::shared_ptr<Packed> pack_panels(const Tensor& w, bool transposed, double inp
   const Int8Matrix rounded = round_to_int8(w, transposed);
   auto packed = std::make_shared<Int8Panels>();
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1), depth = vnni::padded_in(in), wide = vnni::padded_out(out);
-  packed->in = in, packed->out = out, packed->quantized = packed->integers = packed->panels = true;
+  packed->in = in;
+  packed->out = out;
+  packed->quantized = packed->integers = packed->panels = true;
   packed->input_bound = static_cast<float>(input_bound);
-  packed->values = std::make_unique<Storage>(depth * wide), packed->offsets = std::make_unique<Storage>(wide * 4);
+  packed->values = std::make_unique<Storage>(depth * wide);
+  packed->offsets = std::make_unique<Storage>(wide * 4);
   packed->padded_scales = std::make_unique<Storage>(wide * 4);
   auto* values = reinterpret_cast<int8_t*>(packed->values->data());
   auto* offsets = reinterpret_cast<int32_t*>(packed->offsets->data());

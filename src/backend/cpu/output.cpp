@@ -33,7 +33,8 @@ void CpuBackend::shard_exponentials(const LogitsShard& s, const LossRows& rows) 
     t.bound = static_cast<float>(rows.logit_bound);
     for (int64_t n = begin; n < end; ++n) {
       float *const top = s.top.data<float>() + n, *const sums = s.sums.data<float>() + 3 * n;
-      t.logits = s.logits.data<float>() + n * V, t.target = s.column_of(rows.targets[n]);
+      t.logits = s.logits.data<float>() + n * V;
+      t.target = s.column_of(rows.targets[n]);
       if (rows.targets[n] >= 0)
         kernels_.shard_exponentials(t, V, top, sums);
       else
@@ -44,7 +45,10 @@ void CpuBackend::shard_exponentials(const LogitsShard& s, const LossRows& rows) 
 
 void CpuBackend::rescale_shard(const LogitsShard& s, const Tensor& group_top) {
   float *const top = s.top.data<float>(), *const sums = s.sums.data<float>();
-  for (int64_t n = 0; n < s.top.count(); ++n) top[n] = std::exp(top[n] - group_top.data<float>()[n]), sums[3 * n] *= top[n];
+  for (int64_t n = 0; n < s.top.count(); ++n) {
+    top[n] = std::exp(top[n] - group_top.data<float>()[n]);
+    sums[3 * n] *= top[n];
+  }
 }
 
 void CpuBackend::shard_loss(const LogitsShard& s, const Tensor& group_top, const LossRows& rows, const Tensor& row_loss,
@@ -57,10 +61,13 @@ void CpuBackend::shard_loss(const LogitsShard& s, const Tensor& group_top, const
   const int64_t V = s.logits.columns();
   ranges(rows.targets.size(), 1, [&](int64_t begin, int64_t end, int) {
     kernels::LossTask t{};
-    t.smoothing = static_cast<float>(rows.smoothing), t.bound = static_cast<float>(rows.logit_bound);
+    t.smoothing = static_cast<float>(rows.smoothing);
+    t.bound = static_cast<float>(rows.logit_bound);
     for (int64_t n = begin; n < end; ++n) {
-      t.logits = s.logits.data<float>() + n * V, t.target = s.column_of(rows.targets[n]);
-      t.weight = rows.weights.empty() ? 1.0f : rows.weights[n], t.dlogits = element(dlogits, n, 0);
+      t.logits = s.logits.data<float>() + n * V;
+      t.target = s.column_of(rows.targets[n]);
+      t.weight = rows.weights.empty() ? 1.0f : rows.weights[n];
+      t.dlogits = element(dlogits, n, 0);
       if (rows.targets[n] >= 0)
         kernels_.shard_gradient(t, V, t.weight * top[n] / sums[3 * n], s.vocabulary);
       else

@@ -18,7 +18,8 @@ using Tag = memory::format_tag;
 template <class F>
 double seconds_of(F run) {
   using Clock = std::chrono::steady_clock;
-  run(), run();
+  run();
+  run();
   double best = 1e30;
   for (int round = 0; round < 3; ++round) {
     const auto start = Clock::now();

@@ -114,7 +114,10 @@ struct Products::Implementation {
       const Tensor last_x = rows.allocate({round, x.columns()}, x.dtype()), last_y = rows.allocate({round, y.columns()}, y.dtype());
       last_x.zero();
       last_x.rows(0, here).copy_from(x.rows(first, first + here));
-      if (reads) last_y.zero(), last_y.rows(0, here).copy_from(y.rows(first, first + here));
+      if (reads) {
+        last_y.zero();
+        last_y.rows(0, here).copy_from(y.rows(first, first + here));
+      }
       product(last_x, last_y);
       y.rows(first, first + here).copy_from(last_y.rows(0, here));
       first += here;
@@ -150,7 +153,11 @@ std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::sh
   auto packed = std::static_pointer_cast<CpuPacked>(reuse);
   if (!packed || packed->in != in || packed->out != out || packed->type != im.activation) {
     packed = std::make_shared<CpuPacked>();
-    packed->in = in, packed->out = out, packed->engine = im.engine, packed->type = im.activation, packed->steady = steady;
+    packed->in = in;
+    packed->out = out;
+    packed->engine = im.engine;
+    packed->type = im.activation;
+    packed->steady = steady;
     const dnnl::matmul::primitive_desc any(
         {{{256, in}, im.activation, Tag::ab}, {{in, out}, im.activation, Tag::any}, {{256, out}, im.activation, Tag::ab}}, im.engine);
     packed->packed = memory(any.weights_desc(), im.engine);
@@ -158,7 +165,8 @@ std::shared_ptr<Packed> Products::pack(const Tensor& w, bool transposed, std::sh
   const memory source({{in, out}, dnnl_type(w.dtype()), transposed ? Tag::ba : Tag::ab}, packed->engine, w.raw());
   if (packed->source_type != dnnl_type(w.dtype()) || packed->transposed != transposed) {
     packed->reorder = dnnl::reorder(dnnl::reorder::primitive_desc(source, packed->packed));
-    packed->source_type = dnnl_type(w.dtype()), packed->transposed = transposed;
+    packed->source_type = dnnl_type(w.dtype());
+    packed->transposed = transposed;
   }
   dnnl::stream stream(packed->engine);
   packed->reorder.execute(stream, {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, packed->packed}});
@@ -210,8 +218,11 @@ std::shared_ptr<Packed> Products::pack_int8(const Tensor& w, bool transposed, do
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1);
   Int8Matrix rounded = round_to_int8(w, transposed);
   auto packed = std::make_shared<PackedIntegers>();
-  packed->in = in, packed->out = out, packed->quantized = true;
-  packed->scales = std::move(rounded.scales), packed->input_bound = static_cast<float>(input_bound);
+  packed->in = in;
+  packed->out = out;
+  packed->quantized = true;
+  packed->scales = std::move(rounded.scales);
+  packed->input_bound = static_cast<float>(input_bound);
   dnnl::matmul::primitive_desc any = int8_product(in, out, im.engine);
   packed->integers = exact(any);
   const memory::desc plain({in, out}, Type::s8, transposed ? Tag::ba : Tag::ab);

@@ -17,7 +17,8 @@ void clear_rows(const Tensor& t, int64_t begin, int64_t end) {
 
 // Rows that belong to no sentence.
 void clear_outside(const Tensor& t, std::span<const int32_t> offsets) {
-  clear_rows(t, 0, offsets.front()), clear_rows(t, offsets.back(), t.rows());
+  clear_rows(t, 0, offsets.front());
+  clear_rows(t, offsets.back(), t.rows());
 }
 
 }  // namespace
@@ -26,19 +27,32 @@ void CpuBackend::lstm_step(const LstmStep& s) {
   CHECK(s.past == 0 || s.cell.dtype() == s.cell_before.dtype(), "cells of {} after {}", name_of(s.cell.dtype()),
         name_of(s.cell_before.dtype()));
   kernels::LstmTask t{};
-  t.gates = s.gates.raw(), t.recurrent = s.past > 0 ? s.recurrent.data<float>() : nullptr, t.cell_before = s.cell_before.raw();
-  t.cell = s.cell.raw(), t.hidden = s.hidden.raw();
-  t.width = s.hidden.columns(), t.past = s.past;
-  t.narrow_cell = s.cell.dtype() == DType::i16, t.tanh_output = s.tanh_output, t.bound = static_cast<float>(s.bound);
+  t.gates = s.gates.raw();
+  t.recurrent = s.past > 0 ? s.recurrent.data<float>() : nullptr;
+  t.cell_before = s.cell_before.raw();
+  t.cell = s.cell.raw();
+  t.hidden = s.hidden.raw();
+  t.width = s.hidden.columns();
+  t.past = s.past;
+  t.narrow_cell = s.cell.dtype() == DType::i16;
+  t.tanh_output = s.tanh_output;
+  t.bound = static_cast<float>(s.bound);
   add_number(s.clipped, counted(s.hidden.count(), kCells, [&](int64_t begin, int64_t end) { return kernels_.lstm_step(t, begin, end); }));
 }
 
 void CpuBackend::lstm_step_backward(const LstmStepBackward& s) {
   kernels::LstmBackwardTask t{};
-  t.gates = s.gates.raw(), t.cell_before = s.past > 0 ? s.cell_before.data<float>() : nullptr, t.cell = s.cell.data<float>();
-  t.dhidden = s.dhidden.raw(), t.drecurrent = s.next > 0 ? s.drecurrent.data<float>() : nullptr, t.dcell = s.dcell.data<float>();
-  t.width = s.dhidden.columns(), t.past = s.past, t.next = s.next;
-  t.tanh_output = s.tanh_output, t.bound = static_cast<float>(s.bound);
+  t.gates = s.gates.raw();
+  t.cell_before = s.past > 0 ? s.cell_before.data<float>() : nullptr;
+  t.cell = s.cell.data<float>();
+  t.dhidden = s.dhidden.raw();
+  t.drecurrent = s.next > 0 ? s.drecurrent.data<float>() : nullptr;
+  t.dcell = s.dcell.data<float>();
+  t.width = s.dhidden.columns();
+  t.past = s.past;
+  t.next = s.next;
+  t.tanh_output = s.tanh_output;
+  t.bound = static_cast<float>(s.bound);
   ranges(s.dhidden.count(), kCells, [&](int64_t begin, int64_t end, int) { kernels_.lstm_step_backward(t, begin, end); });
 }
 
@@ -66,7 +80,10 @@ void CpuBackend::each_sentence(const GlobalAttention& in, const AttentionLayout&
     kernels::GlobalAttentionTask t{};
     t.q = element(in.q, layout.query[b], 0), t.k = element(in.k, layout.key[b], 0), t.v = v,
     t.memory = element(in.memory, layout.key[b], 0);
-    t.queries = layout.query[b + 1] - layout.query[b], t.keys = layout.key[b + 1] - layout.key[b], t.width = A, t.values = D;
+    t.queries = layout.query[b + 1] - layout.query[b];
+    t.keys = layout.key[b + 1] - layout.key[b];
+    t.width = A;
+    t.values = D;
     t.weights = p + first_weight_[b];
     f(t, b, scratch(omp_get_thread_num()));
   }
@@ -87,17 +104,22 @@ void CpuBackend::global_attention_backward(const GlobalAttention& in, const Atte
                                            const Tensor& dv, Write dv_write) {
   CHECK(bool(in.v) == bool(dv), "global attention {} v and {} its gradient", in.v ? "with" : "without", dv ? "with" : "without");
   const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, A = in.q.columns();
-  clear_outside(dq, layout.query), clear_outside(dk, layout.key);
+  clear_outside(dq, layout.query);
+  clear_outside(dk, layout.key);
   if (dmemory_write == Write::overwrite) clear_outside(dmemory, layout.key);
   partial_.assign(static_cast<size_t>(dv ? sentences * A : 0), 0.0f);  // dv of each sentence, summed below in their order
   each_sentence(in, layout, weights, [&](kernels::GlobalAttentionTask& t, int64_t b, float* scratch) {
     const int64_t query = layout.query[b], key = layout.key[b];
     if (t.queries == 0 || t.keys == 0) {
-      clear_rows(dq, query, layout.query[b + 1]), clear_rows(dk, key, layout.key[b + 1]);
+      clear_rows(dq, query, layout.query[b + 1]);
+      clear_rows(dk, key, layout.key[b + 1]);
       if (dmemory_write == Write::overwrite) clear_rows(dmemory, key, layout.key[b + 1]);
       return;
     }
-    t.dy = element(dy, query, 0), t.dq = element(dq, query, 0), t.dk = element(dk, key, 0), t.dmemory = element(dmemory, key, 0);
+    t.dy = element(dy, query, 0);
+    t.dq = element(dq, query, 0);
+    t.dk = element(dk, key, 0);
+    t.dmemory = element(dmemory, key, 0);
     t.accumulate = dmemory_write == Write::accumulate;
     t.dv = dv ? partial_.data() + b * A : nullptr;
     kernels_.global_attention_backward(t, scratch);

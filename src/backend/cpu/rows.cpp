@@ -15,7 +15,8 @@ void CpuBackend::extend_signal(int64_t positions, int64_t D) {
   if (signal_width_ == D && signal_rows_ >= positions) return;
   positions = std::max<int64_t>(positions * 3 / 2, 256);
   signal_.resize(static_cast<size_t>(positions * D + 64));  // kernels may read past the last row
-  signal_width_ = D, signal_rows_ = positions;
+  signal_width_ = D;
+  signal_rows_ = positions;
   for (int64_t p = 0; p < positions; ++p)
     for (int64_t c = 0; c < D; ++c) signal_[p * D + c] = static_cast<float>(sinusoid(p, c, D));
 }
@@ -51,7 +52,10 @@ void CpuBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const Te
     kernels_.layer_norm_backward(dy.raw(), x.raw(), gamma.data<float>(), statistics.data<float>(), dx.raw(), dx_write == Write::accumulate,
                                  parts.data() + 2 * D * thread, parts.data() + 2 * D * thread + D, D, begin, end);
   });
-  if (parameter_write == Write::overwrite) dgamma.zero(), dbeta.zero();
+  if (parameter_write == Write::overwrite) {
+    dgamma.zero();
+    dbeta.zero();
+  }
   for (int t = 0; t < threads_; ++t)
     for (int64_t c = 0; c < D; ++c) {
       dgamma.data<float>()[c] += parts[2 * D * t + c];

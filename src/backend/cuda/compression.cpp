@@ -53,14 +53,18 @@ kernels::Codes CudaBackend::codes_of(const CodeLayout& layout, int64_t count) {
       memory().upload(there->data(), reinterpret_cast<const std::byte*>(list.data()), bytes);
       return there;
     };
-    now->chunks_there = send(now->chunks), now->parts_there = send(now->parts);
+    now->chunks_there = send(now->chunks);
+    now->parts_there = send(now->parts);
     sent = std::move(now);
   }
   kernels::Codes codes{};
   codes.chunks = reinterpret_cast<const kernels::Chunk*>(sent->chunks_there->data());
   codes.parts = reinterpret_cast<const kernels::Part*>(sent->parts_there->data());
-  codes.chunk_count = static_cast<int64_t>(sent->chunks.size()), codes.part_count = static_cast<int64_t>(sent->parts.size());
-  codes.bytes = layout.bytes, codes.coding = static_cast<kernels::Coding>(layout.coding), codes.by_tensor = layout.by_tensor;
+  codes.chunk_count = static_cast<int64_t>(sent->chunks.size());
+  codes.part_count = static_cast<int64_t>(sent->parts.size());
+  codes.bytes = layout.bytes;
+  codes.coding = static_cast<kernels::Coding>(layout.coding);
+  codes.by_tensor = layout.by_tensor;
   if (layout.by_tensor) codes.places = scratch<int64_t>(0, count * codes.chunk_count);
   return codes;
 }
@@ -69,16 +73,24 @@ void CudaBackend::compress(const Compression& c) {
   kernels::Compress t{};
   t.codes = codes_of(*c.layout, 1);
   CHECK(c.code.count() == c.layout->bytes, "a code of {} bytes for a layout of {}", c.code.count(), c.layout->bytes);
-  t.x = at<float>(c.x), t.residual = at<float>(c.residual), t.velocity = at<float>(c.velocity);
-  t.decay = static_cast<float>(c.decay), t.momentum = static_cast<float>(c.momentum), t.local_scale = static_cast<float>(c.local_scale);
-  t.local = static_cast<kernels::LocalPart>(c.local), t.code = at<uint8_t>(c.code), t.bad = at<double>(c.bad);
+  t.x = at<float>(c.x);
+  t.residual = at<float>(c.residual);
+  t.velocity = at<float>(c.velocity);
+  t.decay = static_cast<float>(c.decay);
+  t.momentum = static_cast<float>(c.momentum);
+  t.local_scale = static_cast<float>(c.local_scale);
+  t.local = static_cast<kernels::LocalPart>(c.local);
+  t.code = at<uint8_t>(c.code);
+  t.bad = at<double>(c.bad);
   c.code.zero();
   if (t.codes.by_tensor) {
     const int64_t bins = t.codes.part_count * kernels::kBins;
     const int64_t thresholds = t.codes.part_count * static_cast<int64_t>(sizeof(kernels::Threshold) / sizeof(int32_t));
     auto* const room = scratch<int32_t>(1, bins + thresholds + 2 * t.codes.chunk_count);
-    t.histograms = reinterpret_cast<uint32_t*>(room), t.thresholds = reinterpret_cast<kernels::Threshold*>(room + bins);
-    t.above = room + bins + thresholds, t.ties = t.above + t.codes.chunk_count;
+    t.histograms = reinterpret_cast<uint32_t*>(room);
+    t.thresholds = reinterpret_cast<kernels::Threshold*>(room + bins);
+    t.above = room + bins + thresholds;
+    t.ties = t.above + t.codes.chunk_count;
     memory().zero(reinterpret_cast<std::byte*>(room), bins * static_cast<int64_t>(sizeof(uint32_t)));
   }
   kernels::compress(t, stream());

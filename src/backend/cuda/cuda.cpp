@@ -44,7 +44,9 @@ std::shared_ptr<Packed> CudaBackend::pack(const Tensor& w, bool transposed, std:
   auto packed = std::dynamic_pointer_cast<PackedWeight>(reuse);
   if (!packed || packed->quantized || packed->transposed != transposed || packed->values.shape() != w.shape()) {
     packed = std::make_shared<PackedWeight>();
-    packed->in = transposed ? w.columns() : w.rows(), packed->out = transposed ? w.rows() : w.columns(), packed->transposed = transposed;
+    packed->in = transposed ? w.columns() : w.rows();
+    packed->out = transposed ? w.rows() : w.columns();
+    packed->transposed = transposed;
     if (activation_ != DType::f32) packed->values = Tensor(w.shape(), activation_, memory());
   }
   if (activation_ == DType::f32)
@@ -57,16 +59,22 @@ std::shared_ptr<Packed> CudaBackend::pack(const Tensor& w, bool transposed, std:
 std::shared_ptr<Packed> CudaBackend::pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed>,
                                                     const std::shared_ptr<Packed>& other) {
   auto packed = std::make_shared<PackedWeight>();
-  packed->in = transposed ? w.columns() : w.rows(), packed->out = transposed ? w.rows() : w.columns(), packed->transposed = transposed;
+  packed->in = transposed ? w.columns() : w.rows();
+  packed->out = transposed ? w.rows() : w.columns();
+  packed->transposed = transposed;
   packed->values = dynamic_cast<const PackedWeight&>(*other).values;
   return packed;
 }
 
 std::shared_ptr<Packed> CudaBackend::pack_int8(const Tensor& w, bool transposed, double input_bound) {
   auto packed = std::make_shared<PackedWeight>();
-  packed->in = transposed ? w.columns() : w.rows(), packed->out = transposed ? w.rows() : w.columns(), packed->transposed = transposed;
-  packed->quantized = true, packed->input_bound = static_cast<float>(input_bound);
-  packed->values = Tensor(w.shape(), activation_, memory()), packed->scales = Tensor({packed->out}, DType::f32, memory());
+  packed->in = transposed ? w.columns() : w.rows();
+  packed->out = transposed ? w.rows() : w.columns();
+  packed->transposed = transposed;
+  packed->quantized = true;
+  packed->input_bound = static_cast<float>(input_bound);
+  packed->values = Tensor(w.shape(), activation_, memory());
+  packed->scales = Tensor({packed->out}, DType::f32, memory());
   kernels::quantize_weight(type(), {at<float>(w), transposed, packed->in, packed->out, at<float>(packed->scales), at(packed->values)},
                            stream());
   return packed;
@@ -102,7 +110,9 @@ void CudaBackend::linear(const Tensor& x, const Packed& packed, const Tensor& b,
     kernels::convert(kernels::Type::f32, type_of(y.dtype()), {at(b), const_cast<void*>(bias), w.out}, stream());
   }
   Product p = product_of(w, at(x), N, at(y), y.dtype());
-  p.bias = bias, p.relu = relu, p.accumulate = accumulate;
+  p.bias = bias;
+  p.relu = relu;
+  p.accumulate = accumulate;
   products_.multiply(p);
 }
 

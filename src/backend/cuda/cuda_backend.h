@@ -67,7 +67,10 @@ class CudaBackend final : public Backend {
   T* scratch(size_t slot, int64_t count) {
     std::unique_ptr<Storage>& block = scratch_.at(slot);
     const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
-    if (!block || block->bytes() < bytes) block.reset(), block = std::make_unique<Storage>(bytes + bytes / 4, memory());
+    if (!block || block->bytes() < bytes) {
+      block.reset();
+      block = std::make_unique<Storage>(bytes + bytes / 4, memory());
+    }
     return reinterpret_cast<T*>(block->data());
   }
   // Uploads a host list for one op into its working memory.

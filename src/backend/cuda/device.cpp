@@ -63,7 +63,10 @@ CudaDevice::~CudaDevice() {
 
 cudaStream_t CudaDevice::stream() const {
   thread_local int here = -1;
-  if (here != number_) check(cudaSetDevice(number_), "choosing a card"), here = number_;
+  if (here != number_) {
+    check(cudaSetDevice(number_), "choosing a card");
+    here = number_;
+  }
   return stream_;
 }
 

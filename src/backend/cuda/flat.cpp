@@ -26,9 +26,11 @@ class CudaFlatOps final : public FlatOps {
 
   void rescale_backward(const Tensor& dy, const Tensor& v, const Tensor& scale, const Tensor& dv, const Tensor& dscale,
                         Write write) override {
-    require(dy, v), require(dv, v);
+    require(dy, v);
+    require(dv, v);
     auto* const sums = scratch<double>(2 + kernels::ordered_parts(v.count()));
-    ordered_sum(v, v, sums, 2), ordered_sum(dy, v, sums + 1, 2);
+    ordered_sum(v, v, sums, 2);
+    ordered_sum(dy, v, sums + 1, 2);
     kernels::rescale_backward({at(dy), at(v), at(scale), sums, sums + 1, at(dv), at(dscale), write == Write::accumulate, v.count()},
                               stream());
   }
@@ -50,13 +52,15 @@ class CudaFlatOps final : public FlatOps {
   }
 
   void displacement(const Displacement& d) override {
-    require(d.value, d.displacement), require(d.merged, d.displacement);
+    require(d.value, d.displacement);
+    require(d.merged, d.displacement);
     kernels::displacement(
         {at(d.value), at(d.merged), at(d.step), static_cast<float>(d.momentum), at(d.displacement), at(d.sent), d.value.count()}, stream());
   }
 
   void outer_step(const OuterStep& o) override {
-    require(o.sum, o.value), require(o.merged, o.value);
+    require(o.sum, o.value);
+    require(o.merged, o.value);
     kernels::outer_step(
         {at(o.sum), at(o.value), at(o.merged), at(o.step), at(o.sent), static_cast<float>(o.rate), static_cast<float>(o.momentum),
          static_cast<float>(o.anchor), static_cast<float>(o.ahead), o.corrected, static_cast<float>(o.keep), o.value.count()},
@@ -64,13 +68,15 @@ class CudaFlatOps final : public FlatOps {
   }
 
   void compensate(const Tensor& gradient, const Tensor& now, const Tensor& then, double factor) override {
-    require(now, gradient), require(then, gradient);
+    require(now, gradient);
+    require(then, gradient);
     kernels::compensate({at(gradient), at(now), at(then), static_cast<float>(factor), gradient.count()}, stream());
   }
 
   void collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum, const Tensor& y,
                int64_t first, const Tensor& bad) override {
-    require(x, y), require(residual, y);
+    require(x, y);
+    require(residual, y);
     kernels::collect({at(x), at(residual), static_cast<float>(decay), at(velocity), static_cast<float>(momentum), at(y), at<double>(bad),
                       first, x.count()},
                      stream());
@@ -110,13 +116,17 @@ class CudaFlatOps final : public FlatOps {
     for (size_t i = 0; i < order.size(); ++i) {
       const int32_t at = place[order[i]];
       CHECK(at >= 0 && at < to.rows(), "row {} of {}", at, to.rows());
-      if (i == 0 || at != places.back()) places.push_back(at), first.push_back(static_cast<int32_t>(i));
+      if (i == 0 || at != places.back()) {
+        places.push_back(at);
+        first.push_back(static_cast<int32_t>(i));
+      }
     }
     const auto groups = static_cast<int64_t>(places.size());
     if (groups == 0) return;
     first.push_back(static_cast<int32_t>(order.size()));
     std::vector<int32_t> all = std::move(places);
-    all.insert(all.end(), first.begin(), first.end()), all.insert(all.end(), order.begin(), order.end());
+    all.insert(all.end(), first.begin(), first.end());
+    all.insert(all.end(), order.begin(), order.end());
     auto* const sent = scratch<int32_t>(static_cast<int64_t>(all.size()));
     device_.memory().upload(reinterpret_cast<std::byte*>(sent), reinterpret_cast<const std::byte*>(all.data()),
                             static_cast<int64_t>(all.size() * sizeof(int32_t)));
@@ -142,7 +152,10 @@ class CudaFlatOps final : public FlatOps {
   template <class T>
   T* scratch(int64_t count) {
     const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
-    if (!scratch_ || scratch_->bytes() < bytes) scratch_.reset(), scratch_ = std::make_unique<Storage>(bytes + bytes / 4, device_.memory());
+    if (!scratch_ || scratch_->bytes() < bytes) {
+      scratch_.reset();
+      scratch_ = std::make_unique<Storage>(bytes + bytes / 4, device_.memory());
+    }
     return reinterpret_cast<T*>(scratch_->data());
   }
 

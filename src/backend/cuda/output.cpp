@@ -9,10 +9,17 @@ namespace starling::STARLING_CUDA {
 
 kernels::Loss CudaBackend::loss_of(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) const {
   kernels::Loss t{};
-  t.logits = at<float>(logits), t.targets = at(rows.targets), t.weights = at(rows.weights);
-  t.smoothing = static_cast<float>(rows.smoothing), t.bound = rows.logit_bound > 0 ? static_cast<float>(rows.logit_bound) : INFINITY;
-  t.r_drop = static_cast<float>(rows.r_drop), t.row_loss = at<float>(row_loss), t.dlogits = at(dlogits);
-  t.rows = static_cast<int64_t>(rows.targets.size()), t.columns = logits ? logits.columns() : 0, t.vocabulary = t.columns;
+  t.logits = at<float>(logits);
+  t.targets = at(rows.targets);
+  t.weights = at(rows.weights);
+  t.smoothing = static_cast<float>(rows.smoothing);
+  t.bound = rows.logit_bound > 0 ? static_cast<float>(rows.logit_bound) : INFINITY;
+  t.r_drop = static_cast<float>(rows.r_drop);
+  t.row_loss = at<float>(row_loss);
+  t.dlogits = at(dlogits);
+  t.rows = static_cast<int64_t>(rows.targets.size());
+  t.columns = logits ? logits.columns() : 0;
+  t.vocabulary = t.columns;
   CHECK(!dlogits || dlogits.columns() == t.columns, "the gradient {} of logits {}", dlogits.shape().text(), logits.shape().text());
   CHECK(rows.weights.empty() || rows.weights.size() == rows.targets.size(), "{} weights of {} rows", rows.weights.size(), t.rows);
   return t;
@@ -20,7 +27,10 @@ kernels::Loss CudaBackend::loss_of(const Tensor& logits, const LossRows& rows, c
 
 kernels::Loss CudaBackend::loss_of(const LogitsShard& s, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) const {
   kernels::Loss t = loss_of(s.logits, rows, row_loss, dlogits);
-  t.first = s.first, t.vocabulary = s.vocabulary, t.top = at<float>(s.top), t.sums = at<float>(s.sums);
+  t.first = s.first;
+  t.vocabulary = s.vocabulary;
+  t.top = at<float>(s.top);
+  t.sums = at<float>(s.sums);
   return t;
 }
 
@@ -38,7 +48,8 @@ void CudaBackend::shard_exponentials(const LogitsShard& s, const LossRows& rows)
 
 void CudaBackend::rescale_shard(const LogitsShard& s, const Tensor& group_top) {
   kernels::Loss t = loss_of(s, {}, {}, {});
-  t.group_top = at<float>(group_top), t.rows = s.top.count();
+  t.group_top = at<float>(group_top);
+  t.rows = s.top.count();
   kernels::rescale_shard(t, stream());
 }
 

@@ -108,7 +108,8 @@ Products::Plan& Products::plan_for(const Product& p) {
   check(status != CUBLAS_STATUS_SUCCESS || found > 0 ? status : CUBLAS_STATUS_NOT_SUPPORTED,
         fmt::format("an algorithm for a product of {} x {} x {} ({} to {}, leading dimensions {}, {}, {}, addresses aligned to {}, {}, {})",
                     p.m, p.n, p.k, name_of(p.in), name_of(p.out), p.lda, p.ldb, p.ldd, align_a, align_b, align_d));
-  plan->algorithm = first.algo, plan->workspace = first.workspaceSize;
+  plan->algorithm = first.algo;
+  plan->workspace = first.workspaceSize;
   return *(plans_[key] = std::move(plan));
 }
 

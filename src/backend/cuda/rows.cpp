@@ -41,9 +41,13 @@ void CudaBackend::embed_backward(const Ints& tokens, double scale, const Dropout
     const int32_t here = tokens[order[begin]];
     for (end = begin + 1; end < order.size() && tokens[order[end]] == here;) ++end;
     const bool cut = end - begin > kPiece;
-    if (cut) cut_token.push_back(here), cut_first.push_back(parts);
+    if (cut) {
+      cut_token.push_back(here);
+      cut_first.push_back(parts);
+    }
     for (size_t at = begin; at < end; at += kPiece) {
-      token.push_back(here), first.push_back(static_cast<int32_t>(at));
+      token.push_back(here);
+      first.push_back(static_cast<int32_t>(at));
       part.push_back(cut ? parts++ : -1);
     }
   }

@@ -60,7 +60,9 @@ void ReferenceBackend::attention_backward(const AttentionInput& in, const Attent
                                           const Tensor& dy, const Tensor& dq, const Tensor& dkv) {
   const int64_t D = dy.columns(), dh = D / layout.heads;
   const double scale = 1 / std::sqrt(static_cast<double>(dh));
-  clear(dq, in.q_column, D), clear(dkv, in.k_column, D), clear(dkv, in.v_column, D);
+  clear(dq, in.q_column, D);
+  clear(dkv, in.k_column, D);
+  clear(dkv, in.v_column, D);
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
     for (int64_t h = 0; h < layout.heads; ++h) {
       const Dropout masks = of_head(d, layout.first_head + h);

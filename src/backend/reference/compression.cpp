@@ -39,11 +39,17 @@ int64_t write_entries(const double* a, const CodeChunk& at, Coding coding, const
     double s = coding == Coding::bf16 ? widen(sendable_bf16(x)) : x;
     int two = 0;
     if (coding == Coding::two_bit && !two_bit_value(levels, x, two, s)) continue;
-    index.push_back(entries[e] - at.begin), bits.push_back(two), out.push_back(s);
+    index.push_back(entries[e] - at.begin);
+    bits.push_back(two);
+    out.push_back(s);
     sent[entries[e]] = s;
   }
   const auto n = static_cast<int64_t>(index.size());
-  if (coding == Coding::two_bit) put(to, levels.low), put(to + 2, levels.high), to += 4;
+  if (coding == Coding::two_bit) {
+    put(to, levels.low);
+    put(to + 2, levels.high);
+    to += 4;
+  }
   for (int64_t i = 0; i < n; ++i) put_index(to, i, static_cast<int>(index[static_cast<size_t>(i)]));
   to += index_bytes(n);
   for (int64_t i = 0; i < n; ++i) {

@@ -66,9 +66,14 @@ void ReferenceBackend::smoothed_loss(const Tensor& logits, const LossRows& rows,
     }
     const double top = *std::max_element(z, z + V);
     double sum = 0, mean = 0;
-    for (int64_t v = 0; v < V; ++v) sum += std::exp(z[v] - top), mean += z[v] / V;
+    for (int64_t v = 0; v < V; ++v) {
+      sum += std::exp(z[v] - top);
+      mean += z[v] / V;
+    }
     const double log_sum = top + std::log(sum), nll = log_sum - z[targets[n]];
-    out[0] = (1 - smoothing) * nll + smoothing * (log_sum - mean), out[1] = nll, out[2] = z[targets[n]] == top;
+    out[0] = (1 - smoothing) * nll + smoothing * (log_sum - mean);
+    out[1] = nll;
+    out[2] = z[targets[n]] == top;
     for (int64_t v = 0; dlogits && v < V; ++v)
       dlogits.data<double>()[n * V + v] = z[v] != raw[v]
                                               ? 0
@@ -84,14 +89,18 @@ void ReferenceBackend::shard_exponentials(const LogitsShard& s, const LossRows& 
   for (size_t n = 0; n < rows.targets.size(); ++n) {
     double *z = s.logits.data<double>() + n * V, *sums = s.sums.data<double>() + 3 * n, &top = s.top.data<double>()[n];
     const std::vector<double> raw(z, z + V);
-    std::fill(sums, sums + 3, 0.0), top = 0;
+    std::fill(sums, sums + 3, 0.0);
+    top = 0;
     if (rows.targets[n] < 0) continue;
     for (int64_t v = 0; v < V && rows.logit_bound > 0; ++v) z[v] = std::clamp(z[v], -rows.logit_bound, rows.logit_bound);
     const int32_t target = s.column_of(rows.targets[n]);
-    top = *std::max_element(z, z + V), sums[2] = target >= 0 ? z[target] : 0;
+    top = *std::max_element(z, z + V);
+    sums[2] = target >= 0 ? z[target] : 0;
     for (int64_t v = 0; v < V; ++v) {
       const double e = std::exp(z[v] - top);
-      sums[0] += e, sums[1] += z[v], z[v] = z[v] != raw[v] ? -e : e;
+      sums[0] += e;
+      sums[1] += z[v];
+      z[v] = z[v] != raw[v] ? -e : e;
     }
   }
 }
@@ -99,7 +108,8 @@ void ReferenceBackend::shard_exponentials(const LogitsShard& s, const LossRows& 
 void ReferenceBackend::rescale_shard(const LogitsShard& s, const Tensor& group_top) {
   for (int64_t n = 0; n < s.top.count(); ++n) {
     double& top = s.top.data<double>()[n];
-    top = std::exp(top - group_top.data<double>()[n]), s.sums.data<double>()[3 * n] *= top;
+    top = std::exp(top - group_top.data<double>()[n]);
+    s.sums.data<double>()[3 * n] *= top;
   }
 }
 
@@ -131,7 +141,8 @@ void ReferenceBackend::top_logits(const Tensor& logits, int64_t k, const Tensor&
     const std::vector<int32_t> order = best_first(z, V, k);
     std::copy(order.begin(), order.begin() + k, indices.data<int32_t>() + r * k);
     for (int64_t i = 0; i < k; ++i) at(values, r, i) = z[order[i]];
-    at(denominator, r, 0) = top, at(denominator, r, 1) = sum;
+    at(denominator, r, 0) = top;
+    at(denominator, r, 1) = sum;
   }
 }
 

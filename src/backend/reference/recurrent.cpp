@@ -27,7 +27,10 @@ void ReferenceBackend::lstm_step(const LstmStep& s) {
         gate[k] = at(s.gates, r, k * H + c) = k == 2 ? std::tanh(gate[k]) : sigmoid(gate[k]);
       }
       double cell = gate[0] * gate[2] + (r < s.past ? gate[1] * cell_at(s.cell_before, r * H + c, s.bound) : 0);
-      if (s.bound > 0) clipped += std::abs(cell) > s.bound, cell = std::clamp(cell, -s.bound, s.bound);
+      if (s.bound > 0) {
+        clipped += std::abs(cell) > s.bound;
+        cell = std::clamp(cell, -s.bound, s.bound);
+      }
       if (s.cell.dtype() == DType::i16)
         s.cell.data<int16_t>()[r * H + c] = static_cast<int16_t>(std::nearbyint(cell * 32767 / s.bound));
       else
@@ -84,7 +87,8 @@ void ReferenceBackend::global_attention_backward(const GlobalAttention& in, cons
                                                  const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
                                                  Write dmemory_write, const Tensor& dv, Write dv_write) {
   const int64_t A = in.q.columns(), D = in.memory.columns();
-  dq.zero(), dk.zero();
+  dq.zero();
+  dk.zero();
   if (dmemory_write == Write::overwrite) dmemory.zero();
   if (dv && dv_write == Write::overwrite) dv.zero();
   const double* p = weights.data<double>();
@@ -106,7 +110,8 @@ void ReferenceBackend::global_attention_backward(const GlobalAttention& in, cons
           const double q = at(in.q, i, c), k = at(in.k, layout.key[b] + j, c);
           if (in.v) {
             const double t = std::tanh(q + k), pre = ds * in.v.data<double>()[c] * (1 - t * t);
-            at(dq, i, c) += pre, at(dk, layout.key[b] + j, c) += pre;
+            at(dq, i, c) += pre;
+            at(dk, layout.key[b] + j, c) += pre;
             dv.data<double>()[c] += ds * t;
           } else {
             at(dq, i, c) += ds * k / std::sqrt(static_cast<double>(A));

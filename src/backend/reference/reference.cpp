@@ -20,7 +20,8 @@ struct ReferencePacked : Packed {
 
 std::shared_ptr<Packed> ReferenceBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed>) {
   auto p = std::make_shared<ReferencePacked>();
-  p->in = w.dim(transposed ? 1 : 0), p->out = w.dim(transposed ? 0 : 1);
+  p->in = w.dim(transposed ? 1 : 0);
+  p->out = w.dim(transposed ? 0 : 1);
   p->w.resize(w.count());
   const double* src = w.data<double>();
   for (int64_t i = 0; i < p->in; ++i)
@@ -30,7 +31,8 @@ std::shared_ptr<Packed> ReferenceBackend::pack(const Tensor& w, bool transposed,
 
 std::shared_ptr<Packed> ReferenceBackend::pack_int8(const Tensor& w, bool transposed, double input_bound) {
   auto p = std::static_pointer_cast<ReferencePacked>(pack(w, transposed, nullptr));
-  p->quantized = true, p->input_bound = input_bound;
+  p->quantized = true;
+  p->input_bound = input_bound;
   for (int64_t o = 0; o < p->out; ++o) {
     double scale = 0;
     for (int64_t i = 0; i < p->in; ++i) scale = std::max(scale, std::abs(p->w[i * p->out + o]));

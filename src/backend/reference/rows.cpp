@@ -39,7 +39,8 @@ void ReferenceBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Te
     for (int64_t c = 0; c < D; ++c) mean += row[c] / D;
     for (int64_t c = 0; c < D; ++c) variance += (row[c] - mean) * (row[c] - mean) / D;
     const double rstd = 1 / std::sqrt(variance + 1e-5);
-    statistics.data<double>()[2 * n] = mean, statistics.data<double>()[2 * n + 1] = rstd;
+    statistics.data<double>()[2 * n] = mean;
+    statistics.data<double>()[2 * n + 1] = rstd;
     for (int64_t c = 0; c < D; ++c) y.data<double>()[n * D + c] = (row[c] - mean) * rstd * gamma.data<double>()[c] + beta.data<double>()[c];
   }
 }
@@ -48,14 +49,19 @@ void ReferenceBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, co
                                            const Tensor& dx, Write dx_write, const Tensor& dgamma, const Tensor& dbeta,
                                            Write parameter_write) {
   const int64_t D = x.columns();
-  if (parameter_write == Write::overwrite) dgamma.zero(), dbeta.zero();
+  if (parameter_write == Write::overwrite) {
+    dgamma.zero();
+    dbeta.zero();
+  }
   for (int64_t n = 0; n < x.rows(); ++n) {
     const double mean = statistics.data<double>()[2 * n], rstd = statistics.data<double>()[2 * n + 1];
     double sum = 0, dot = 0;
     for (int64_t c = 0; c < D; ++c) {
       const double g = dy.data<double>()[n * D + c], h = (x.data<double>()[n * D + c] - mean) * rstd;
-      sum += g * gamma.data<double>()[c], dot += g * gamma.data<double>()[c] * h;
-      dgamma.data<double>()[c] += g * h, dbeta.data<double>()[c] += g;
+      sum += g * gamma.data<double>()[c];
+      dot += g * gamma.data<double>()[c] * h;
+      dgamma.data<double>()[c] += g * h;
+      dbeta.data<double>()[c] += g;
     }
     for (int64_t c = 0; c < D; ++c) {
       const double g = dy.data<double>()[n * D + c] * gamma.data<double>()[c], h = (x.data<double>()[n * D + c] - mean) * rstd;

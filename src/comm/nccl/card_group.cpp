@@ -31,7 +31,9 @@ Agreed agree(const CardWatch& watch, Communicator& comm) {
   for (const std::string& said : gather_texts(comm, fmt::format("{} {} {}", own.rank, own.taken, own.counted))) {
     CardPlaces rank;
     std::istringstream(said) >> rank.rank >> rank.taken >> rank.counted;
-    all.ranks.push_back(rank.rank), all.taken |= rank.taken, all.counted = std::max(all.counted, rank.counted);
+    all.ranks.push_back(rank.rank);
+    all.taken |= rank.taken;
+    all.counted = std::max(all.counted, rank.counted);
   }
   return all;
 }

@@ -41,7 +41,8 @@ std::string describe(const CardLateness& l) {
            advice;
   std::vector<std::string> hosts;
   for (const int r : members) hosts.push_back(l.hosts[static_cast<size_t>(r)]);
-  std::sort(hosts.begin(), hosts.end()), hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  std::sort(hosts.begin(), hosts.end());
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   return text + fmt::format(
                     "all {} cards have come to it, so the links between them deliver nothing (on {}); look at them, and at NCCL's "
                     "messages with NCCL_DEBUG=WARN",

@@ -30,7 +30,8 @@ bool passed(cudaEvent_t event) {
 }  // namespace
 
 CardOperation::CardOperation(std::shared_ptr<CardWatch> watch, About about) : watch_(std::move(watch)), about_(std::move(about)) {
-  ready_ = make_event(), over_ = make_event();
+  ready_ = make_event();
+  over_ = make_event();
 }
 
 CardOperation::~CardOperation() { cudaEventDestroy(ready_), cudaEventDestroy(over_); }
@@ -119,7 +120,8 @@ void CardWatch::started(CardOperation& operation) {
 
 void CardWatch::wait_for(CardOperation& operation, double deadline_s) {
   const std::lock_guard lock(mutex_);
-  operation.waited_for_since_ns_ = now_ns(), operation.deadline_s_ = deadline_s;
+  operation.waited_for_since_ns_ = now_ns();
+  operation.deadline_s_ = deadline_s;
 }
 
 void CardWatch::fail(const std::exception_ptr& error) {
@@ -160,12 +162,18 @@ void CardWatch::look() {
     for (const auto& operation : under_way_) {
       CardProgress& group = counts_[operation->about_.group->place];
       if (!operation->reached_ && (operation->reached_ = passed(operation->ready_))) ++group.reached;
-      if (operation->started_ && passed(operation->over_)) over.push_back(operation), ++group.completed;
+      if (operation->started_ && passed(operation->over_)) {
+        over.push_back(operation);
+        ++group.completed;
+      }
     }
     for (const auto& operation : over) std::erase(under_way_, operation);
     for (const auto& operation : under_way_) {
       const double s = 1e-9 * static_cast<double>(now_ns() - operation->waited_for_since_ns_);
-      if (!late && operation->waited_for_since_ns_ > 0 && s > operation->deadline_s_) late = operation, waited_s = s;
+      if (!late && operation->waited_for_since_ns_ > 0 && s > operation->deadline_s_) {
+        late = operation;
+        waited_s = s;
+      }
     }
     counts = counts_;
   }
@@ -182,8 +190,13 @@ void CardWatch::look() {
 std::string CardWatch::trouble(const CardOperation& operation, double waited_s) const {
   CardLateness l;
   const CardGroup& group = *operation.about_.group;
-  l.operation = operation.about_.what, l.number = operation.number_, l.group = group, l.self = rank_, l.hosts = hosts_;
-  l.waited_s = waited_s, l.news = all_.news();
+  l.operation = operation.about_.what;
+  l.number = operation.number_;
+  l.group = group;
+  l.self = rank_;
+  l.hosts = hosts_;
+  l.waited_s = waited_s;
+  l.news = all_.news();
   const std::lock_guard lock(mutex_);
   l.purposes = purposes_;
   if (!l.news.empty()) l.news[static_cast<size_t>(rank_)].card = counts_;

@@ -62,7 +62,9 @@ Pending Link::send(const Tensor& x, Tag tag, double deadline_s) {
   while (!notices_.empty() && notices_.front().pending.done()) notices_.pop_front();
   Notice notice{Tensor({3}, DType::i32), {}};
   int32_t* const words = notice.words.data<int32_t>();
-  words[0] = tag, words[1] = static_cast<int32_t>(x.bytes() & 0x7fffffff), words[2] = static_cast<int32_t>(x.bytes() >> 31);
+  words[0] = tag;
+  words[1] = static_cast<int32_t>(x.bytes() & 0x7fffffff);
+  words[2] = static_cast<int32_t>(x.bytes() >> 31);
   notice.pending = comm_.send(notice.words, to_, kNoticeTag);
   notices_.push_back(std::move(notice));
   const auto operation = wire_->begin("a message", x, nullptr, deadline_s);

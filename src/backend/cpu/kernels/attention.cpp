@@ -74,7 +74,10 @@ void attention_backward(const AttentionTask& t, float* scratch) {
     const int64_t limit = visible(t, i);
     const float lse = t.lse[i * t.lse_stride];
     for (int64_t j = 0; j < kp; j += L) store(row + j, exponential(load(row + j) - lse));
-    for (int64_t j = limit; j < kp; ++j) row[j] = 0, grad[j] = 0;
+    for (int64_t j = limit; j < kp; ++j) {
+      row[j] = 0;
+      grad[j] = 0;
+    }
     if (drops) {
       std::memset(dropped + i * kp + limit, 0, (kp - limit) * sizeof(float));
       drop_row(t, i, limit, row, dropped + i * kp);
@@ -96,7 +99,10 @@ void attention_backward(const AttentionTask& t, float* scratch) {
 // The lane sums of each of L vectors. Two vectors are interleaved and added, so each sum has the order of halves.
 inline vf lane_sums(const vf* x) {
   vi low, high;
-  for (int i = 0; i < L; ++i) low[i] = i / 2 + (i % 2) * L, high[i] = L / 2 + i / 2 + (i % 2) * L;
+  for (int i = 0; i < L; ++i) {
+    low[i] = i / 2 + (i % 2) * L;
+    high[i] = L / 2 + i / 2 + (i % 2) * L;
+  }
   vf t[L];
   for (int i = 0; i < L; ++i) t[i] = x[i];
 #pragma GCC unroll 4
@@ -201,7 +207,8 @@ template <int N, class T>
 void mixed_values(const CachedRows<T>& in, const float* score, const float* share, int64_t first, int64_t& head, T* y) {
   const float *weight[N], *shares[N];
   for (int v = 0; v < N; ++v) {
-    weight[v] = score + head, shares[v] = share + head;
+    weight[v] = score + head;
+    shares[v] = share + head;
     if (first + (v + 1) * L == (head + 1) * in.head_width) ++head;
   }
   vf sums[N] = {};

@@ -63,7 +63,10 @@ void choose(Chunk& c, int32_t threshold) {
   int64_t n = 0;
   for (int64_t w = 0; 64 * w < c.n; ++w) {
     const float* a = c.a + 64 * w;
-    if (64 * w + 64 > c.n) std::copy_n(a, c.n - 64 * w, last), a = last;
+    if (64 * w + 64 > c.n) {
+      std::copy_n(a, c.n - 64 * w, last);
+      a = last;
+    }
     reached[w] = 0;
     fetch_next(c, 64 * w);
     for (int i = 0; i < 64; i += L) reached[w] |= static_cast<uint64_t>(at_least(magnitude_bits(load(a + i)), threshold)) << i;

@@ -13,7 +13,10 @@ constexpr int32_t kNotFinite = 0x7f800000;
 
 void visit(Chunk& c, const CompressionTask& t, size_t chunk, size_t end) {
   const CodeChunk &at = t.layout->chunks[chunk], &next = t.layout->chunks[chunk + 1 < end ? chunk + 1 : chunk];
-  c.a = t.residual + at.begin, c.n = at.count, c.next_residual = t.residual + next.begin, c.next_x = t.x + next.begin;
+  c.a = t.residual + at.begin;
+  c.n = at.count;
+  c.next_residual = t.residual + next.begin;
+  c.next_x = t.x + next.begin;
 }
 
 // Returns the largest magnitude, or at least kNotFinite if an element is not finite.
@@ -58,20 +61,32 @@ void round_entries(Chunk& c, Coding coding, TwoLevels& levels, uint8_t* two_bits
     int bits = 0;
     float sent = 0;
     if (!two_bit_value(levels, c.sent[i], bits, sent)) continue;
-    c.index[n] = c.index[i], c.sent[n] = sent, two_bits[n] = static_cast<uint8_t>(bits), ++n;
+    c.index[n] = c.index[i];
+    c.sent[n] = sent;
+    two_bits[n] = static_cast<uint8_t>(bits);
+    ++n;
   }
   c.entries = n;
 }
 
 void write_entries(const Chunk& c, Coding coding, const TwoLevels& levels, const uint8_t* two_bits, uint8_t* to) {
-  if (coding == Coding::two_bit) put(to, levels.low), put(to + 2, levels.high), to += 4;
+  if (coding == Coding::two_bit) {
+    put(to, levels.low);
+    put(to + 2, levels.high);
+    to += 4;
+  }
   const int64_t n = c.entries;
   int64_t i = 0;
   for (; i + 2 <= n; i += 2, to += 3) {
     const int32_t pair = c.index[i] | c.index[i + 1] << 12;
-    to[0] = static_cast<uint8_t>(pair), to[1] = static_cast<uint8_t>(pair >> 8), to[2] = static_cast<uint8_t>(pair >> 16);
+    to[0] = static_cast<uint8_t>(pair);
+    to[1] = static_cast<uint8_t>(pair >> 8);
+    to[2] = static_cast<uint8_t>(pair >> 16);
   }
-  if (i < n) put_index(to, 0, c.index[i]), to += 2;
+  if (i < n) {
+    put_index(to, 0, c.index[i]);
+    to += 2;
+  }
   if (coding == Coding::full) {
     std::memcpy(to, c.sent, static_cast<size_t>(n) * sizeof(float));
   } else if (coding == Coding::bf16) {

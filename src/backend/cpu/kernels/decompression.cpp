@@ -12,7 +12,11 @@ void add_entries(const CodeLayout& layout, const CodeChunk& at, const uint8_t* c
   float levels[4] = {};
   if (layout.coding == Coding::two_bit) {
     const float low = widen(get<bf16>(from)), high = widen(get<bf16>(from + 2));
-    levels[0] = low, levels[1] = -low, levels[2] = high, levels[3] = -high, from += 4;
+    levels[0] = low;
+    levels[1] = -low;
+    levels[2] = high;
+    levels[3] = -high;
+    from += 4;
   }
   const uint8_t* values = from + index_bytes(n);
   const auto add = [&](auto value) {

@@ -37,8 +37,12 @@ inline void mask_factors(const Mask& m, uint32_t sentence, uint32_t position, in
       vu h0, l0, h1, l1;
       multiply(0xD2511F53u, c0, h0, l0);
       multiply(0xCD9E8D57u, c2, h1, l1);
-      c0 = h1 ^ c1 ^ k0, c1 = l1, c2 = h0 ^ c3 ^ k1, c3 = l0;
-      k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+      c0 = h1 ^ c1 ^ k0;
+      c1 = l1;
+      c2 = h0 ^ c3 ^ k1;
+      c3 = l0;
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
     }
     const vu words[4] = {c0, c1, c2, c3};
     for (int w = 0; w < 4; ++w) {

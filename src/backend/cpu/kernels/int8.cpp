@@ -101,7 +101,8 @@ void scale_products(const void* sums, bool integers, const float* unit, const fl
 
 template <class T>
 void set_int8(Table& t) {
-  t.quantize_rows = quantize_rows<T>, t.scale_products = scale_products<T>;
+  t.quantize_rows = quantize_rows<T>;
+  t.scale_products = scale_products<T>;
 }
 template void set_int8<float>(Table&);
 template void set_int8<bf16>(Table&);

@@ -10,7 +10,12 @@ namespace {
 template <class T>
 Table make_table() {
   Table t{};
-  set_rows<T>(t), set_recurrent<T>(t), set_attention<T>(t), set_output<T>(t), set_int8<T>(t), set_optimizer_steps(t);
+  set_rows<T>(t);
+  set_recurrent<T>(t);
+  set_attention<T>(t);
+  set_output<T>(t);
+  set_int8<T>(t);
+  set_optimizer_steps(t);
   set_float_product(t);
   return t;
 }

@@ -30,7 +30,9 @@ void adam(float* value, const float* gradient, float* m, float* v, float rate, f
     vf deviation;
     for (int i = 0; i < L; ++i) deviation[i] = __builtin_sqrtf(second[i]);
     x = x - step * first / (deviation * root + epsilon) - rate * decoupled_decay * x;
-    store(m + c, first, w), store(v + c, second, w), store(value + c, x, w);
+    store(m + c, first, w);
+    store(v + c, second, w);
+    store(value + c, x, w);
   });
 }
 
@@ -40,7 +42,8 @@ void adagrad(float* value, const float* gradient, float* v, float rate, float ep
     const vf x = load(value + c, w), g = load(gradient + c, w) * scale + weight_decay * x, squares = load(v + c, w) + g * g;
     vf root;
     for (int i = 0; i < L; ++i) root[i] = __builtin_sqrtf(squares[i]);
-    store(v + c, squares, w), store(value + c, x - rate * g / (root + epsilon), w);
+    store(v + c, squares, w);
+    store(value + c, x - rate * g / (root + epsilon), w);
   });
 }
 
@@ -58,7 +61,11 @@ void moving_average(const float* value, float* average, float decay, int64_t beg
 }  // namespace
 
 void set_optimizer_steps(Table& t) {
-  t.sum_of_squares = sum_of_squares, t.adam = adam, t.adagrad = adagrad, t.sgd = sgd, t.moving_average = moving_average;
+  t.sum_of_squares = sum_of_squares;
+  t.adam = adam;
+  t.adagrad = adagrad;
+  t.sgd = sgd;
+  t.moving_average = moving_average;
 }
 
 }  // namespace starling::kernels::STARLING_ISA

@@ -34,10 +34,14 @@ RowSums top_and_total(const float* z, int64_t V, float bound) {
   vf top = splat(-INFINITY), total{};
   for (int64_t c = 0; c < whole; c += L) {
     const vf x = clamped<Bounded>(load(z + c), bound);
-    top = max(top, x), total += x;
+    top = max(top, x);
+    total += x;
   }
   RowSums sums{maximum(top), sum(total), 0};
-  for (int64_t i = 0; i < V - whole; ++i) sums.top = std::max(sums.top, last[i]), sums.total += last[i];
+  for (int64_t i = 0; i < V - whole; ++i) {
+    sums.top = std::max(sums.top, last[i]);
+    sums.total += last[i];
+  }
   return sums;
 }
 
@@ -99,7 +103,10 @@ void smoothed_loss_row(const LossTask& t, int64_t V) {
   const float at_target = clamped_target(t);
   const RowSums sums = exponentials<Bounded>(t.logits, V, t.bound);
   write_loss(t, V, sums, at_target);
-  if (t.dlogits) loss_gradient<T, Bounded>(t, V, t.weight / sums.exponentials, V);
+  if (t.dlogits) {
+    loss_gradient < T;
+    Bounded > (t, V, t.weight / sums.exponentials, V);
+  }
 }
 
 template <class T>
@@ -108,9 +115,11 @@ void smoothed_loss(const LossTask& t, int64_t V) {
     t.out[0] = t.out[1] = t.out[2] = 0;
     if (t.dlogits) std::memset(t.dlogits, 0, V * sizeof(T));
   } else if (t.bound > 0) {
-    smoothed_loss_row<T, true>(t, V);
+    smoothed_loss_row < T;
+    true > (t, V);
   } else {
-    smoothed_loss_row<T, false>(t, V);
+    smoothed_loss_row < T;
+    false > (t, V);
   }
 }
 
@@ -125,25 +134,34 @@ void paired_loss_rows(const LossTask (&pair)[2], int64_t V, float r_drop) {
     vf p, q, d;  // exponentials
   };
   const auto both = [&](vf x, vf y) {
-    x = clamped<Bounded>(x, t.bound) - p.top, y = clamped<Bounded>(y, t.bound) - q.top;
+    x = clamped<Bounded>(x, t.bound) - p.top;
+    y = clamped<Bounded>(y, t.bound) - q.top;
     return Both{exponential(x), exponential(y), x - y};
   };
   const int64_t whole = V / L * L;
   vf exps_p{}, exps_q{}, over_p{}, over_q{};
   for (int64_t c = 0; c < whole; c += L) {
     const Both e = both(load(zp + c), load(zq + c));
-    exps_p += e.p, exps_q += e.q, over_p += e.p * e.d, over_q += e.q * e.d;
+    exps_p += e.p;
+    exps_q += e.q;
+    over_p += e.p * e.d;
+    over_q += e.q * e.d;
   }
   float kl_p = sum(over_p), kl_q = -sum(over_q);
-  p.exponentials = sum(exps_p), q.exponentials = sum(exps_q);
+  p.exponentials = sum(exps_p);
+  q.exponentials = sum(exps_q);
   const Both last = both(load(zp + whole, V - whole), load(zq + whole, V - whole));
   for (int64_t i = 0; i < V - whole; ++i) {
-    p.exponentials += last.p[i], q.exponentials += last.q[i];
-    kl_p += last.p[i] * last.d[i], kl_q -= last.q[i] * last.d[i];
+    p.exponentials += last.p[i];
+    q.exponentials += last.q[i];
+    kl_p += last.p[i] * last.d[i];
+    kl_q -= last.q[i] * last.d[i];
   }
   const float shift = std::log(p.exponentials) - std::log(q.exponentials);
-  kl_p = kl_p / p.exponentials - shift, kl_q = kl_q / q.exponentials + shift;  // KL(p || q), KL(q || p)
-  write_loss(pair[0], V, p, clamped_target(pair[0])), write_loss(pair[1], V, q, clamped_target(pair[1]));
+  kl_p = kl_p / p.exponentials - shift;
+  kl_q = kl_q / q.exponentials + shift;  // KL(p || q), KL(q || p)
+  write_loss(pair[0], V, p, clamped_target(pair[0]));
+  write_loss(pair[1], V, q, clamped_target(pair[1]));
   pair[0].out[3] = pair[1].out[3] = (kl_p + kl_q) / 2;
   if (!t.dlogits) return;
 
@@ -162,10 +180,12 @@ void paired_loss_rows(const LossTask (&pair)[2], int64_t V, float r_drop) {
   T *const dp = static_cast<T*>(pair[0].dlogits), *const dq = static_cast<T*>(pair[1].dlogits);
   blocks(0, V, [&](int64_t c, auto w) {
     const Gradients g = gradients(load(zp + c, w), load(zq + c, w), uniform);
-    store(dp + c, g.p, w), store(dq + c, g.q, w);
+    store(dp + c, g.p, w);
+    store(dq + c, g.q, w);
   });
   const Gradients g = gradients(splat(zp[t.target]), splat(zq[t.target]), uniform + t.weight * (1 - t.smoothing));
-  write(dp + t.target, g.p[0]), write(dq + t.target, g.q[0]);
+  write(dp + t.target, g.p[0]);
+  write(dq + t.target, g.q[0]);
 }
 
 template <class T>
@@ -176,9 +196,11 @@ void paired_loss(const LossTask (&pair)[2], int64_t V, float r_drop) {
       if (t.dlogits) std::memset(t.dlogits, 0, V * sizeof(T));
     }
   } else if (pair[0].bound > 0) {
-    paired_loss_rows<T, true>(pair, V, r_drop);
+    paired_loss_rows < T;
+    true > (pair, V, r_drop);
   } else {
-    paired_loss_rows<T, false>(pair, V, r_drop);
+    paired_loss_rows < T;
+    false > (pair, V, r_drop);
   }
 }
 
@@ -223,13 +245,18 @@ void top_logits(const float* z, int64_t n, int64_t seen, int64_t k, float* value
   const float here = largest(z, n), before = seen > 0 ? static_cast<float>(denominator[0]) : here;
   const float top = std::max(std::max(before, here), std::numeric_limits<float>::lowest());  // -inf - -inf would be NaN
   const double sum = seen > 0 ? denominator[1] * std::exp(before - top) : 0;
-  denominator[0] = top, denominator[1] = sum + sum_of_exponentials(z, n, top);
+  denominator[0] = top;
+  denominator[1] = sum + sum_of_exponentials(z, n, top);
   int64_t found = std::min(k, seen), c = 0;
   const auto consider = [&](int64_t at) {
     if (found == k && !(z[at] > values[k - 1])) return;
     int64_t place = found < k ? found++ : k - 1;
-    for (; place > 0 && values[place - 1] < z[at]; --place) values[place] = values[place - 1], indices[place] = indices[place - 1];
-    values[place] = z[at], indices[place] = static_cast<int32_t>(seen + at);
+    for (; place > 0 && values[place - 1] < z[at]; --place) {
+      values[place] = values[place - 1];
+      indices[place] = indices[place - 1];
+    }
+    values[place] = z[at];
+    indices[place] = static_cast<int32_t>(seen + at);
   };
   for (; c < n && found < k; ++c) consider(c);
   if (c == n || !(here > values[k - 1])) return;
@@ -258,7 +285,10 @@ int32_t sample(const float* z, int64_t V, double uniform) {
   const double threshold = uniform * total;
   double before = 0;
   int64_t begin = 0;
-  for (int64_t i = 0; begin + stretch < V && before + sums[i] <= threshold; ++i) before += sums[i], begin += stretch;
+  for (int64_t i = 0; begin + stretch < V && before + sums[i] <= threshold; ++i) {
+    before += sums[i];
+    begin += stretch;
+  }
   int32_t token = -1;
   // Rounding may end the stretch slightly before the threshold: then its last possible token is taken, or the row's best.
   for (int64_t c = begin; c < std::min(V, begin + stretch) && before <= threshold; ++c) {
@@ -275,7 +305,8 @@ template <class T>
 void set_output(Table& t) {
   t.smoothed_loss = smoothed_loss<T>, t.paired_loss = paired_loss<T>, t.shard_exponentials = shard_exponentials,
   t.shard_gradient = shard_gradient<T>;
-  t.top_logits = top_logits, t.sample = sample;
+  t.top_logits = top_logits;
+  t.sample = sample;
 }
 template void set_output<float>(Table&);
 template void set_output<bf16>(Table&);

@@ -31,16 +31,25 @@ int64_t lstm_elements(const LstmTask& t, float unit, int64_t begin, int64_t end)
     vf i = load(gates, w), f = load(gates + H, w), g = load(gates + 2 * H, w), o = load(gates + 3 * H, w), before{};
     if (r < t.past) {
       const float* z = t.recurrent + r * 4 * H + c;
-      i += load(z, w), f += load(z + H, w), g += load(z + 2 * H, w), o += load(z + 3 * H, w);
+      i += load(z, w);
+      f += load(z + H, w);
+      g += load(z + 2 * H, w);
+      o += load(z + 3 * H, w);
       before = load(static_cast<const Cell*>(t.cell_before) + r * H + c, w) * unit;
     }
-    i = sigmoid(i), f = sigmoid(f), g = hyperbolic_tangent(g), o = sigmoid(o);
+    i = sigmoid(i);
+    f = sigmoid(f);
+    g = hyperbolic_tangent(g);
+    o = sigmoid(o);
     vf cell = f * before + i * g;
     const vi low = cell<splat(-limit), high = cell> splat(limit);
     clipped -= low | high;
     cell = low ? splat(-limit) : cell;
     cell = high ? splat(limit) : cell;
-    store(gates, i, w), store(gates + H, f, w), store(gates + 2 * H, g, w), store(gates + 3 * H, o, w);
+    store(gates, i, w);
+    store(gates + H, f, w);
+    store(gates + 2 * H, g, w);
+    store(gates + 3 * H, o, w);
     store(static_cast<Cell*>(t.cell) + r * H + c, cell * per_unit, w);
     store(static_cast<T*>(t.hidden) + r * H + c, o * (t.tanh_output ? hyperbolic_tangent(cell) : cell), w);
   });
@@ -91,11 +100,13 @@ void raise_rows(const void* in, int64_t rows, int64_t width, float* out, int64_t
 
 // 1 / (1 + x) and 1 / (1 + y) by one division; beyond 1e9, where tanh is one, the terms are cut off, so that their product exists.
 inline void inverses(vf x, vf y, vf& rx, vf& ry) {
-  x += 1.0f, y += 1.0f;
+  x += 1.0f;
+  y += 1.0f;
   x = x > splat(1e9f) ? splat(1e9f) : x;
   y = y > splat(1e9f) ? splat(1e9f) : y;
   const vf inverse = 1.0f / (x * y);
-  rx = inverse * y, ry = inverse * x;
+  rx = inverse * y;
+  ry = inverse * x;
 }
 
 // s [queries, ld] = v . tanh(q + k), less the sum of v, which no softmax sees.
@@ -118,9 +129,11 @@ void additive_scores(const GlobalAttentionTask& t, float* s, int64_t ld, float* 
       for (int64_t c = 0; c < a; c += L) {
         vf r0, r1;
         inverses(load(query + c) * load(first + c), load(query + c) * load(second + c), r0, r1);
-        s0 += load(v + c) * r0, s1 += load(v + c) * r1;
+        s0 += load(v + c) * r0;
+        s1 += load(v + c) * r1;
       }
-      s[i * ld + j] = -2.0f * sum(s0), s[i * ld + other] = -2.0f * sum(other > j ? s1 : s0);
+      s[i * ld + j] = -2.0f * sum(s0);
+      s[i * ld + other] = -2.0f * sum(other > j ? s1 : s0);
     }
 }
 

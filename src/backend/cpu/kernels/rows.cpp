@@ -72,7 +72,8 @@ void layer_norm(const void* x, const float* gamma, const float* beta, void* y, f
       }
     }
     const float rstd = 1.0f / std::sqrt((sum(squares) + rest) / static_cast<float>(D) + 1e-5f);
-    statistics[2 * n] = mean, statistics[2 * n + 1] = rstd;
+    statistics[2 * n] = mean;
+    statistics[2 * n + 1] = rstd;
     blocks(0, D, [&](int64_t c, auto w) { store(out + c, (load(row + c, w) - mean) * rstd * load(gamma + c, w) + load(beta + c, w), w); });
   }
 }
@@ -88,7 +89,8 @@ void layer_norm_backward(const void* dy, const void* x, const float* gamma, cons
     vf total{}, dots{};
     blocks(0, D, [&](int64_t c, auto w) {
       const vf d = load(g + c, w), h = (load(row + c, w) - mean) * rstd, weighted = d * load(gamma + c, w);
-      total += weighted, dots += weighted * h;
+      total += weighted;
+      dots += weighted * h;
       store(dgamma_part + c, load(dgamma_part + c, w) + d * h, w);
       store(dbeta_part + c, load(dbeta_part + c, w) + d, w);
     });

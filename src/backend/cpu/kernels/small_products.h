@@ -15,7 +15,10 @@ inline int64_t padded(int64_t n) { return (n + L - 1) / L * L; }
 // L x L transposition by log2(L) rounds of interleaving row i with row i + L/2.
 inline void transpose_block(vf* r) {
   vi low, high;
-  for (int i = 0; i < L; ++i) low[i] = i / 2 + (i % 2) * L, high[i] = L / 2 + i / 2 + (i % 2) * L;
+  for (int i = 0; i < L; ++i) {
+    low[i] = i / 2 + (i % 2) * L;
+    high[i] = L / 2 + i / 2 + (i % 2) * L;
+  }
   for (int round = 1; round < L; round *= 2) {
     vf t[L];
     for (int i = 0; i < L / 2; ++i) {

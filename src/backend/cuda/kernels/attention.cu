@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(kMostThreads, 3) attention_kernel(Planned<Atte
       largest = reduce_neighbours(largest, Largest{});
       const float correction = expf(top[r] - largest);
       const uint32_t kept = i < p.queries ? kept_keys(t.mask, mask_key, p.first_row + i, from, near) : 0;
-      top[r] = largest, sum[r] *= correction;
+      top[r] = largest;
+      sum[r] *= correction;
 #pragma unroll
       for (int n = 0; n < kKeys; ++n) {
         if (n * kLanes >= here) break;

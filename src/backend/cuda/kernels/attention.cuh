@@ -103,13 +103,17 @@ struct Part {
 __device__ __forceinline__ Part part_of(const Attention& t, int64_t pieces, int64_t tiles, int tile_rows) {
   int64_t rest = blockIdx.x;
   Part p{};
-  p.piece = static_cast<int>(rest % pieces), rest /= pieces;
-  p.head = static_cast<int>(rest % t.heads), rest /= t.heads;
+  p.piece = static_cast<int>(rest % pieces);
+  rest /= pieces;
+  p.head = static_cast<int>(rest % t.heads);
+  rest /= t.heads;
   p.first_query = static_cast<int>(rest % tiles) * tile_rows;
   const int64_t b = rest / tiles;
   const int left = t.query[b + 1] - t.query[b] - p.first_query;
-  p.queries = left < tile_rows ? left : tile_rows, p.keys = t.key[b + 1] - t.key[b];
-  p.first_row = t.query[b] + p.first_query, p.first_key = t.key[b];
+  p.queries = left < tile_rows ? left : tile_rows;
+  p.keys = t.key[b + 1] - t.key[b];
+  p.first_row = t.query[b] + p.first_query;
+  p.first_key = t.key[b];
   return p;
 }
 // How many keys a query sees.
@@ -127,8 +131,10 @@ inline Plan plan_of(const Attention& t, int W) {
     return static_cast<int>(std::clamp<int64_t>(blocks_for(longest, kWarpRows) * kWarpRows, kWarpRows, kTile));
   };
   Plan plan{};
-  plan.query_tile = tile(t.longest_query), plan.key_tile = tile(t.longest_key);
-  plan.query_tiles = blocks_for(t.longest_query, plan.query_tile), plan.pieces = blocks_for(t.width, W);
+  plan.query_tile = tile(t.longest_query);
+  plan.key_tile = tile(t.longest_key);
+  plan.query_tiles = blocks_for(t.longest_query, plan.query_tile);
+  plan.pieces = blocks_for(t.width, W);
   plan.scale = 1 / std::sqrt(static_cast<float>(t.width));
   return plan;
 }

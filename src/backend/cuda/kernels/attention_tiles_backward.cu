@@ -162,7 +162,10 @@ __global__ void __launch_bounds__(kMostThreads, 2) attention_tiles_backward_kern
           const int at = 8 * c + 2 * own.near;
           if (8 * c >= t.width) break;
           float2 sum{dq[c][2 * r], dq[c][2 * r + 1]};
-          if (k0 > 0) sum.x += sums[at], sum.y += sums[at + 1];
+          if (k0 > 0) {
+            sum.x += sums[at];
+            sum.y += sums[at + 1];
+          }
           if (last)
             *reinterpret_cast<uint32_t*>(to + at) = pair_of(plan.scale * sum.x, plan.scale * sum.y);
           else

@@ -54,7 +54,8 @@ struct Seen {
   // Rescales the state to a larger score.
   __device__ void raise(float to) {
     const float correction = top == to ? 1 : expf(top - to);
-    top = to, sum *= correction;
+    top = to;
+    sum *= correction;
 #pragma unroll
     for (int m = 0; m < W / kWarp; ++m) out[m] = scaled(out[m], correction);
   }
@@ -102,7 +103,10 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) attend_cached_kernel(Cached
     }
     seen.raise(reduce_groups(seen.top, Largest{}));
     const float total = reduce_groups(seen.sum, Sum{}), share = length == 0 ? 0 : 1 / total;
-    if (lane() == 0) tops[h] = seen.top, sums[h] = total;
+    if (lane() == 0) {
+      tops[h] = seen.top;
+      sums[h] = total;
+    }
 #pragma unroll
     for (int m = 0; m < W / kWarp; ++m) {
       float4& x = seen.out[m];

@@ -35,11 +35,17 @@ __global__ void __launch_bounds__(kMostThreads) best_kernel(Best t) {
   float sum = 0;
   for (int64_t c = threadIdx.x; c < t.columns; c += blockDim.x) sum += expf(z[c] - top);
   sum = block_reduce(sum, Sum{}, shared<float>());
-  if (threadIdx.x == 0) t.denominator[2 * r] = top, t.denominator[2 * r + 1] = sum;
+  if (threadIdx.x == 0) {
+    t.denominator[2 * r] = top;
+    t.denominator[2 * r + 1] = sum;
+  }
   for (int64_t i = 0; i < t.k; ++i) {
     if (i > 0) first = block_reduce(mine, Largest{}, ranks);
     const int64_t index = index_of(first);
-    if (threadIdx.x == 0) t.values[r * t.k + i] = z[index], t.indices[r * t.k + i] = static_cast<int32_t>(index);
+    if (threadIdx.x == 0) {
+      t.values[r * t.k + i] = z[index];
+      t.indices[r * t.k + i] = static_cast<int32_t>(index);
+    }
     if (mine == first) mine = next_best(z, t.columns, first);
   }
 }
@@ -66,7 +72,10 @@ __global__ void __launch_bounds__(kMostThreads) sample_kernel(Sample t) {
   const double threshold = t.uniform[r] * total;
   int chosen = -1;
   for (int w = 0; w < warps; ++w) {  // rounding may leave all of them short of the threshold: then the last that has a token
-    if (sums[w] > 0) chosen = w, before = passed;
+    if (sums[w] > 0) {
+      chosen = w;
+      before = passed;
+    }
     passed += sums[w];
     if (passed > threshold) break;
   }

@@ -100,7 +100,8 @@ __device__ __forceinline__ bool two_bit_value(const Levels& levels, float x, int
   for (int high = 1; high >= 0; --high) {
     if (high && fabs(static_cast<double>(x)) <= levels.split) continue;
     const float level = high ? levels.high : levels.low;
-    sent = x < 0 ? -level : level, bits = 2 * high + (x < 0 ? 1 : 0);
+    sent = x < 0 ? -level : level;
+    bits = 2 * high + (x < 0 ? 1 : 0);
     if (level != 0 && subtracts_exactly(x, sent)) return true;
   }
   return false;

@@ -44,7 +44,11 @@ __device__ __forceinline__ int list(Room& room, int n, int each, Take take, Of o
 
 // The keep-th largest magnitude, how many elements have it, and how many of those are sent.
 __device__ __forceinline__ void select(Room& room, const Chunk& at) {
-  if (threadIdx.x == 0) room.threshold = at.keep == 0 ? 0x7fffffffu : 0, room.left = at.keep, room.ties = 0;
+  if (threadIdx.x == 0) {
+    room.threshold = at.keep == 0 ? 0x7fffffffu : 0;
+    room.left = at.keep;
+    room.ties = 0;
+  }
   if (at.keep == 0) return __syncthreads();
   for (int shift = 20; shift >= 0; shift -= 10) {
     for (int b = static_cast<int>(threadIdx.x); b < kBins; b += kChunkThreads) room.histogram[b] = 0;
@@ -57,7 +61,9 @@ __device__ __forceinline__ void select(Room& room, const Chunk& at) {
     }
     __syncthreads();
     pick_digit(room.histogram, left, room.scratch, [&](uint32_t digit, int64_t rest, int64_t number) {
-      room.threshold = found | digit << shift, room.left = static_cast<int>(rest), room.ties = static_cast<int>(number);
+      room.threshold = found | digit << shift;
+      room.left = static_cast<int>(rest);
+      room.ties = static_cast<int>(number);
     });
     __syncthreads();
   }
@@ -105,7 +111,8 @@ __device__ __forceinline__ void find_levels(Room& room, int n) {
   const double low = sum_up_to(total);
   if (lane() != 0) return;
   const auto scaled = [&](double x, int of) { return truncated_bf16(x * (count / static_cast<double>(of))); };
-  room.levels.split = total, room.levels.low = lows > 0 ? scaled(low, lows) : 0.0f;
+  room.levels.split = total;
+  room.levels.low = lows > 0 ? scaled(low, lows) : 0.0f;
   room.levels.high = lows < n ? scaled(total - low, n - lows) : room.levels.low;
 }
 
@@ -117,7 +124,9 @@ __device__ __forceinline__ int choose(Room& room, const Compress& t, const Chunk
   } else {
     if (threadIdx.x == 0) {
       const int quota = t.ties[blockIdx.x];
-      room.threshold = t.thresholds[at.part].bits, room.left = quota, room.ties = quota;
+      room.threshold = t.thresholds[at.part].bits;
+      room.left = quota;
+      room.ties = quota;
       if (quota >= 0) room.ties = kChunk + 1;
     }
     __syncthreads();

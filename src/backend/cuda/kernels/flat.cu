@@ -103,7 +103,8 @@ __global__ void collect_kernel(Collect t) {
   if (i >= t.count) return;
   const float x = t.velocity ? __fadd_rn(__fmul_rn(t.momentum, t.velocity[i]), t.x[i]) : t.x[i];
   const float y = __fadd_rn(__fmul_rn(t.decay, t.residual[i]), x);
-  t.y[i] = y, t.residual[i] = 0;
+  t.y[i] = y;
+  t.residual[i] = 0;
   if (t.velocity) t.velocity[i] = 0;
   if (!(fabsf(y) <= FLT_MAX)) raise_to(t.bad, static_cast<double>(t.first + i + 1));
 }

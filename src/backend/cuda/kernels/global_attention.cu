@@ -26,10 +26,13 @@ __device__ Part part_of(const GlobalAttention& t, bool by_query, int64_t tiles) 
   Part p{};
   p.first_weight = block_reduce(pairs, Sum{}, shared<int64_t>());
   const int32_t *const own = by_query ? t.query : t.key, *const other = by_query ? t.key : t.query;
-  p.first_own = static_cast<int>(blockIdx.x % tiles) * kOwn, p.sentence_own = own[b + 1] - own[b];
+  p.first_own = static_cast<int>(blockIdx.x % tiles) * kOwn;
+  p.sentence_own = own[b + 1] - own[b];
   const int left = p.sentence_own - p.first_own;
   p.own = left < 0 ? 0 : left < kOwn ? left : kOwn;
-  p.own_row = own[b] + p.first_own, p.other_row = other[b], p.others = p.own > 0 ? other[b + 1] - other[b] : 0;
+  p.own_row = own[b] + p.first_own;
+  p.other_row = other[b];
+  p.others = p.own > 0 ? other[b + 1] - other[b] : 0;
   return p;
 }
 
@@ -121,7 +124,8 @@ __device__ void additive_gradient(const Part& p, Pairs<const float> dscores, con
         for (int o = 0; o < kOwn; ++o) {
           if (o >= p.own) break;
           const float squashed = tanhf(widen(x[o * columns + c]) + other);
-          sums[o] = fmaf(w[o], 1 - squashed * squashed, sums[o]), sum_v = fmaf(w[o], squashed, sum_v);
+          sums[o] = fmaf(w[o], 1 - squashed * squashed, sums[o]);
+          sum_v = fmaf(w[o], squashed, sum_v);
         }
       },
       [&](float(&sums)[kOwn], int64_t c) {
@@ -142,7 +146,8 @@ __device__ void softmax(const Part& p, Pairs<float> scores) {
   top = warp_reduce(top, Largest{});
   for (int j = lane(); j < p.others; j += kWarp) {
     const float e = expf(scores(o, j) - top);
-    scores(o, j) = e, sum += e;
+    scores(o, j) = e;
+    sum += e;
   }
   sum = warp_reduce(sum, Sum{});
   for (int j = lane(); j < p.others; j += kWarp) scores(o, j) /= sum;

@@ -29,13 +29,25 @@ __global__ void lstm_step_kernel(LstmStep t) {
     float i = widen(gates[0]), f = widen(gates[H]), g = widen(gates[2 * H]), o = widen(gates[3 * H]), before = 0;
     if (r < t.past) {
       const float* const z = t.recurrent + r * 4 * H + c;
-      i += z[0], f += z[H], g += z[2 * H], o += z[3 * H];
+      i += z[0];
+      f += z[H];
+      g += z[2 * H];
+      o += z[3 * H];
       before = cell_at(static_cast<const Cell*>(t.cell_before), at, t.bound);
     }
-    i = sigmoid(i), f = sigmoid(f), g = tanhf(g), o = sigmoid(o);
+    i = sigmoid(i);
+    f = sigmoid(f);
+    g = tanhf(g);
+    o = sigmoid(o);
     float cell = f * before + i * g;
-    if (t.bound > 0 && fabsf(cell) > t.bound) cell = copysignf(t.bound, cell), clipped = 1;
-    gates[0] = narrow<T>(i), gates[H] = narrow<T>(f), gates[2 * H] = narrow<T>(g), gates[3 * H] = narrow<T>(o);
+    if (t.bound > 0 && fabsf(cell) > t.bound) {
+      cell = copysignf(t.bound, cell);
+      clipped = 1;
+    }
+    gates[0] = narrow<T>(i);
+    gates[H] = narrow<T>(f);
+    gates[2 * H] = narrow<T>(g);
+    gates[3 * H] = narrow<T>(o);
     put_cell(static_cast<Cell*>(t.cell), at, cell, t.bound);
     static_cast<T*>(t.hidden)[at] = narrow<T>(o * (t.tanh_output ? tanhf(cell) : cell));
   }

@@ -41,7 +41,10 @@ __global__ void layer_norm_kernel(LayerNorm t) {
   const float mean = warp_reduce(sum, Sum{}) / static_cast<float>(t.columns);
   for (int64_t c = lane(); c < t.columns; c += kWarp) squares += (widen(x[c]) - mean) * (widen(x[c]) - mean);
   const float rstd = 1 / sqrtf(warp_reduce(squares, Sum{}) / static_cast<float>(t.columns) + kEpsilon);
-  if (lane() == 0) t.statistics[2 * n] = mean, t.statistics[2 * n + 1] = rstd;
+  if (lane() == 0) {
+    t.statistics[2 * n] = mean;
+    t.statistics[2 * n + 1] = rstd;
+  }
   for (int64_t c = lane(); c < t.columns; c += kWarp) y[c] = narrow<T>((widen(x[c]) - mean) * rstd * t.gamma[c] + t.beta[c]);
 }
 
@@ -62,7 +65,10 @@ __global__ void layer_norm_eights_kernel(LayerNorm t) {
     for (int i = 0; i < kWide; ++i) squares += (x.spans[s].at[i] - mean) * (x.spans[s].at[i] - mean);
   });
   const float rstd = 1 / sqrtf(warp_reduce(squares, Sum{}) / static_cast<float>(t.columns) + kEpsilon);
-  if (lane() == 0) t.statistics[2 * n] = mean, t.statistics[2 * n + 1] = rstd;
+  if (lane() == 0) {
+    t.statistics[2 * n] = mean;
+    t.statistics[2 * n + 1] = rstd;
+  }
   for_spans(t.columns, [&](int s, int64_t c) {
     const Eight gamma = load_eight(t.gamma + c), beta = load_eight(t.beta + c);
     Eight v;
@@ -81,10 +87,12 @@ __global__ void layer_norm_backward_kernel(LayerNormBackward t) {
     float dgamma = 0, dbeta = 0;
     for (int64_t n = begin; n < end; ++n) {
       const float g = widen(static_cast<const T*>(t.dy)[n * t.columns + c]);
-      dgamma += g * (widen(static_cast<const T*>(t.x)[n * t.columns + c]) - t.statistics[2 * n]) * t.statistics[2 * n + 1], dbeta += g;
+      dgamma += g * (widen(static_cast<const T*>(t.x)[n * t.columns + c]) - t.statistics[2 * n]) * t.statistics[2 * n + 1];
+      dbeta += g;
     }
     float* const part = t.parts + 2 * blockIdx.x * t.columns;
-    part[c] = dgamma, part[t.columns + c] = dbeta;
+    part[c] = dgamma;
+    part[t.columns + c] = dbeta;
   }
   __syncthreads();
   for (int64_t n = begin + warp(); n < end; n += kWarps) {
@@ -94,9 +102,11 @@ __global__ void layer_norm_backward_kernel(LayerNormBackward t) {
     float sum = 0, dot = 0;
     for (int64_t c = lane(); c < t.columns; c += kWarp) {
       const float g = widen(dy[c]) * t.gamma[c];
-      sum += g, dot += g * (widen(x[c]) - mean) * rstd;
+      sum += g;
+      dot += g * (widen(x[c]) - mean) * rstd;
     }
-    sum = warp_reduce(sum, Sum{}) * inverse, dot = warp_reduce(dot, Sum{}) * inverse;
+    sum = warp_reduce(sum, Sum{}) * inverse;
+    dot = warp_reduce(dot, Sum{}) * inverse;
     for (int64_t c = lane(); c < t.columns; c += kWarp) {
       const float value = rstd * (widen(dy[c]) * t.gamma[c] - sum - (widen(x[c]) - mean) * rstd * dot);
       dx[c] = narrow<T>(t.accumulate ? widen(dx[c]) + value : value);
@@ -129,7 +139,8 @@ __global__ void layer_norm_backward_eights_kernel(LayerNormBackward t) {
         dot += gradient * normed;
       }
     });
-    sum = warp_reduce(sum, Sum{}) * inverse, dot = warp_reduce(dot, Sum{}) * inverse;
+    sum = warp_reduce(sum, Sum{}) * inverse;
+    dot = warp_reduce(dot, Sum{}) * inverse;
     for_spans(t.columns, [&](int s, int64_t c) {
       Eight v{};
       if (t.accumulate) v = load_eight(dx + c);

@@ -27,14 +27,16 @@ __global__ void adam_kernel(Adam t) {
   if (i >= t.count) return;
   const float x = t.value[i], g = t.gradient[i] * t.scale + t.coupled_decay * x;
   const float first = t.beta1 * t.m[i] + (1 - t.beta1) * g, second = t.beta2 * t.v[i] + (1 - t.beta2) * g * g;
-  t.m[i] = first, t.v[i] = second;
+  t.m[i] = first;
+  t.v[i] = second;
   t.value[i] = x - t.step * first / (sqrtf(second) * t.root + t.epsilon) - t.rate * t.decoupled_decay * x;
 }
 __global__ void adagrad_kernel(Adagrad t) {
   const int64_t i = global_thread();
   if (i >= t.count) return;
   const float x = t.value[i], g = t.gradient[i] * t.scale + t.weight_decay * x, squares = t.v[i] + g * g;
-  t.v[i] = squares, t.value[i] = x - t.rate * g / (sqrtf(squares) + t.epsilon);
+  t.v[i] = squares;
+  t.value[i] = x - t.rate * g / (sqrtf(squares) + t.epsilon);
 }
 __global__ void sgd_kernel(Sgd t) {
   const int64_t i = global_thread();

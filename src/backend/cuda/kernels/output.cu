@@ -22,11 +22,13 @@ __device__ __forceinline__ RowSums exponentials(const float* z, float* row, int 
 #pragma unroll
     for (int i = 0; i < W; ++i) {
       const float v = clamped(x.at[i], bound);
-      sums.top = fmaxf(sums.top, v), sums.total += v;
+      sums.top = fmaxf(sums.top, v);
+      sums.total += v;
     }
     if (row != z) store<W>(row + c, x);
   }
-  sums.top = block_reduce(sums.top, Largest{}, scratch), sums.total = block_reduce(sums.total, Sum{}, scratch);
+  sums.top = block_reduce(sums.top, Largest{}, scratch);
+  sums.total = block_reduce(sums.total, Sum{}, scratch);
   for (int c = begin; c < n; c += step) {
     Several<float, W> x = load<W>(row + c);
 #pragma unroll
@@ -69,7 +71,8 @@ __device__ __forceinline__ void write_row_loss(const Loss& t, int64_t n, float t
   const float log_sum = top + logf(exponentials), nll = log_sum - at_target;
   float* const out = t.row_loss + (t.r_drop > 0 ? 4 : 3) * n;
   out[0] = idle ? 0.0f : (1 - t.smoothing) * nll + t.smoothing * (log_sum - total / static_cast<float>(t.vocabulary));
-  out[1] = idle ? 0.0f : nll, out[2] = !idle && at_target == top ? 1.0f : 0.0f;
+  out[1] = idle ? 0.0f : nll;
+  out[2] = !idle && at_target == top ? 1.0f : 0.0f;
 }
 
 // kShared: the row is kept in shared memory.
@@ -86,7 +89,10 @@ __global__ void __launch_bounds__(kMostThreads) smoothed_loss_kernel(Loss t) {
   } else if (threadIdx.x == 0) {
     write_row_loss(t, n, 0, 1, 0, 0);
   }
-  if (t.dlogits) write_gradient<W, T>(t, n, row, (t.weights ? t.weights[n] : 1.0f) / sums.exponentials, target < 0);
+  if (t.dlogits) {
+    write_gradient<W;
+    T>(t, n, row, (t.weights ? t.weights[n] : 1.0f) / sums.exponentials, target < 0);
+  }
 }
 
 // One block per pair of rows, which rarely fit into shared memory together; so exponentials are computed twice rather than kept. d = (x -
@@ -102,7 +108,10 @@ __global__ void __launch_bounds__(kMostThreads) paired_loss_kernel(Loss t) {
     Several<T, W> zeros;
 #pragma unroll
     for (int i = 0; i < W; ++i) zeros.at[i] = narrow<T>(0);
-    for (int c = begin; t.dlogits && c < V; c += step) store<W>(dp + c, zeros), store<W>(dq + c, zeros);
+    for (int c = begin; t.dlogits && c < V; c += step) {
+      store<W>(dp + c, zeros);
+      store<W>(dq + c, zeros);
+    }
     if (threadIdx.x < 8) t.row_loss[4 * n + threadIdx.x] = 0;
     return;
   }
@@ -113,21 +122,30 @@ __global__ void __launch_bounds__(kMostThreads) paired_loss_kernel(Loss t) {
 #pragma unroll
     for (int i = 0; i < W; ++i) {
       const float u = clamped(x.at[i], t.bound), v = clamped(y.at[i], t.bound);
-      p.top = fmaxf(p.top, u), p.total += u, q.top = fmaxf(q.top, v), q.total += v;
+      p.top = fmaxf(p.top, u);
+      p.total += u;
+      q.top = fmaxf(q.top, v);
+      q.total += v;
     }
   }
-  p.top = block_reduce(p.top, Largest{}, scratch), p.total = block_reduce(p.total, Sum{}, scratch);
-  q.top = block_reduce(q.top, Largest{}, scratch), q.total = block_reduce(q.total, Sum{}, scratch);
+  p.top = block_reduce(p.top, Largest{}, scratch);
+  p.total = block_reduce(p.total, Sum{}, scratch);
+  q.top = block_reduce(q.top, Largest{}, scratch);
+  q.total = block_reduce(q.total, Sum{}, scratch);
   float kl_p = 0, kl_q = 0;
   for (int c = begin; c < V; c += step) {
     const Several<float, W> x = load<W>(zp + c), y = load<W>(zq + c);
 #pragma unroll
     for (int i = 0; i < W; ++i) {
       const float u = clamped(x.at[i], t.bound) - p.top, v = clamped(y.at[i], t.bound) - q.top, ep = expf(u), eq = expf(v);
-      p.exponentials += ep, q.exponentials += eq, kl_p += ep * (u - v), kl_q += eq * (v - u);
+      p.exponentials += ep;
+      q.exponentials += eq;
+      kl_p += ep * (u - v);
+      kl_q += eq * (v - u);
     }
   }
-  p.exponentials = block_reduce(p.exponentials, Sum{}, scratch), q.exponentials = block_reduce(q.exponentials, Sum{}, scratch);
+  p.exponentials = block_reduce(p.exponentials, Sum{}, scratch);
+  q.exponentials = block_reduce(q.exponentials, Sum{}, scratch);
   const float shift = logf(p.exponentials) - logf(q.exponentials);
   kl_p = block_reduce(kl_p, Sum{}, scratch) / p.exponentials - shift;
   kl_q = block_reduce(kl_q, Sum{}, scratch) / q.exponentials + shift;
@@ -150,7 +168,8 @@ __global__ void __launch_bounds__(kMostThreads) paired_loss_kernel(Loss t) {
       gp.at[i] = narrow<T>(fabsf(x.at[i]) > t.bound ? 0.0f : weight * pp - less + factor * (pp * (d - kl_p) + pp - qq));
       gq.at[i] = narrow<T>(fabsf(y.at[i]) > t.bound ? 0.0f : weight * qq - less + factor * (qq * (-d - kl_q) + qq - pp));
     }
-    store<W>(dp + c, gp), store<W>(dq + c, gq);
+    store<W>(dp + c, gp);
+    store<W>(dq + c, gq);
   }
 }
 
@@ -164,13 +183,19 @@ __global__ void __launch_bounds__(kMostThreads) shard_exponentials_kernel(Loss t
     if (own >= 0 && own < t.columns) at_target = clamped(z[own], t.bound);
     sums = exponentials<W>(z, z, static_cast<int>(t.columns), t.bound, shared<float>());
   }
-  if (threadIdx.x == 0) t.top[n] = sums.top, out[0] = sums.exponentials, out[1] = sums.total, out[2] = at_target;
+  if (threadIdx.x == 0) {
+    t.top[n] = sums.top;
+    out[0] = sums.exponentials;
+    out[1] = sums.total;
+    out[2] = at_target;
+  }
 }
 
 __global__ void rescale_shard_kernel(Loss t) {
   const int64_t n = global_thread();
   if (n >= t.rows) return;
-  t.top[n] = expf(t.top[n] - t.group_top[n]), t.sums[3 * n] *= t.top[n];
+  t.top[n] = expf(t.top[n] - t.group_top[n]);
+  t.sums[3 * n] *= t.top[n];
 }
 
 template <class T, int W>
@@ -180,7 +205,8 @@ __global__ void __launch_bounds__(kMostThreads) shard_loss_kernel(Loss t) {
   if (threadIdx.x == 0) write_row_loss(t, n, t.group_top[n], sums[0], sums[1], sums[2]);
   if (!t.dlogits) return;
   const float weight = t.weights ? t.weights[n] : 1.0f;
-  write_gradient<W, T>(t, n, t.logits + n * t.columns, weight * t.top[n] / sums[0], t.targets[n] < 0);
+  write_gradient<W;
+  T>(t, n, t.logits + n * t.columns, weight * t.top[n] / sums[0], t.targets[n] < 0);
 }
 
 __global__ void loss_sums_kernel(LossSums t) {
@@ -190,7 +216,8 @@ __global__ void loss_sums_kernel(LossSums t) {
     const float* const row = t.row_loss + t.columns * n;
     const double weight = t.weights ? static_cast<double>(t.weights[n]) : 1.0;
     sums[0] += static_cast<double>(row[0]) * weight;
-    sums[1] += static_cast<double>(row[1]), sums[2] += row[2] > 0;
+    sums[1] += static_cast<double>(row[1]);
+    sums[2] += row[2] > 0;
     if (t.columns > 3) sums[3] += static_cast<double>(row[3]) * weight;
   }
   for (int i = 0; i < t.columns; ++i) {

@@ -47,7 +47,10 @@ __device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
   return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
 }
 __device__ __forceinline__ void add_scaled(float4& sum, float factor, float4 x) {
-  sum.x = fmaf(factor, x.x, sum.x), sum.y = fmaf(factor, x.y, sum.y), sum.z = fmaf(factor, x.z, sum.z), sum.w = fmaf(factor, x.w, sum.w);
+  sum.x = fmaf(factor, x.x, sum.x);
+  sum.y = fmaf(factor, x.y, sum.y);
+  sum.z = fmaf(factor, x.z, sum.z);
+  sum.w = fmaf(factor, x.w, sum.w);
 }
 __device__ __forceinline__ float4 scaled(float4 x, float factor) { return {factor * x.x, factor * x.y, factor * x.z, factor * x.w}; }
 

@@ -56,7 +56,10 @@ __global__ void count_kernel(Compress t) {
     counts += m > threshold ? 1 : m == threshold ? 1 << 16 : 0;
   }
   counts = block_reduce(counts, Sum{}, shared<int>());
-  if (threadIdx.x == 0) t.above[blockIdx.x] = counts & 0xffff, t.ties[blockIdx.x] = counts >> 16;
+  if (threadIdx.x == 0) {
+    t.above[blockIdx.x] = counts & 0xffff;
+    t.ties[blockIdx.x] = counts >> 16;
+  }
 }
 
 // One block per part: of the elements at the threshold, the first ones are sent.
