@@ -58,7 +58,7 @@ double estimated_pieces(FileSystem& files, const std::string& path) {
   }
 }
 
-// By the target tokens of an epoch, in millions.
+// The defaults by the target tokens per epoch, in millions.
 struct Choice {
   double below;
   const char* preset;
