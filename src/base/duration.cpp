@@ -50,7 +50,7 @@ std::optional<double> duration_seconds(std::string_view text) {
 
 std::optional<double> unit_of_name(std::string_view name) {
   const std::string_view word = name.substr(name.rfind('-') + 1);
-  if (word == name || name.ends_with("gb-s") || name.ends_with("gbit-s")) return std::nullopt;  // bytes a second are no duration
+  if (word == name || name.ends_with("gb-s") || name.ends_with("gbit-s")) return std::nullopt;  // bytes per second are not a duration
   if (word == "hours") return 3600;
   if (word == "minutes") return 60;
   if (word == "seconds" || word == "s") return 1;

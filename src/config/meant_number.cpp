@@ -26,7 +26,7 @@ std::string without_separators(const std::string& text) {
     if (at < text.size() && text[at] != ',' && text[at] != '_') return "";
     group = 0;
   }
-  return digits.front() == '0' ? "" : digits;  // 0,125 is no group of thousands
+  return digits.front() == '0' ? "" : digits;  // 0,125 does not have a group of thousands
 }
 
 // Returns the whole number meant by 10k, 10M, 10u (Marian's updates), 1e4 or 10,000; "" for other text.

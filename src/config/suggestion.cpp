@@ -10,7 +10,7 @@ namespace starling {
 namespace {
 
 constexpr size_t kFar = std::numeric_limits<size_t>::max();
-constexpr size_t kMost = 3;  // suggestions; more are no help
+constexpr size_t kMost = 3;  // suggestions; more would not help
 
 // Edit distance with swaps of neighbours (optimal string alignment).
 size_t edit_distance(std::string_view a, std::string_view b) {

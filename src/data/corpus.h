@@ -24,7 +24,7 @@ struct CorpusFiles {
 
 struct DataOptions {
   std::vector<CorpusFiles> train;
-  int64_t max_length = 256;  // tokens a side, end of sentence included; longer pairs are dropped
+  int64_t max_length = 256;  // tokens per side, end of sentence included; longer pairs are dropped
   double max_ratio = 0;      // longer side over shorter side in tokens, pairs above it are dropped; 0: off
   double subword_alpha = 0;  // alpha of the batches' SubwordSampler; 0: the stored tokens as they are
 };

@@ -8,7 +8,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kLongestUntouched = 64;  // bytes of an untouched element that stand in its sentence
+constexpr int64_t kLongestUntouched = 64;  // bytes of the longest untouched element that stays in its sentence
 constexpr ptrdiff_t kMostTagsWithin = 50;  // of a placeholder and at its ends
 
 void append(DocumentRun& run, std::string_view text, Range place) {

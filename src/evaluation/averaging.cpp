@@ -18,7 +18,7 @@ std::vector<AverageProfile> average_profiles(std::span<const int64_t> updates) {
   size_t most = 0;
   for (size_t n = 1; n <= count; n = n < 3 ? n + 1 : n % 3 == 0 ? n / 3 * 4 : n / 2 * 3) last(most = n);
   if (most < count) last(count);
-  if (count < 3 || updates.back() == 0) return all;  // a mean that was made before knows of no updates
+  if (count < 3 || updates.back() == 0) return all;  // an average made earlier records no updates
   for (const double power : {1.0, 2.0, 4.0, 8.0, 16.0, 32.0}) {
     AverageProfile profile{fmt::format("all {} by power {:g}", count, power), {}};
     double sum = 0;

@@ -33,7 +33,7 @@ bool BestModel::gives_way(int64_t step, double score, int64_t known) {
     const double old = record.real("score");
     if (record.text("metric") == metric_ && record.text("measure") == measure_) {
       if (!better_score(metric_, old, score)) return true;
-      say_(fmt::format("{} stays the model of update {}: its {} of {:.4g} is better than {:.4g} after update {}", best, there->step,
+      say_(fmt::format("{} remains the model of update {}: its {} of {:.4g} is better than {:.4g} after update {}", best, there->step,
                        metric_, old, score, step));
       return false;
     }
@@ -44,10 +44,10 @@ bool BestModel::gives_way(int64_t step, double score, int64_t known) {
   for (int n = 2; files_.exists(aside); ++n) aside = fmt::format("{}-before-{}-{}", best, step, n);
   files_.rename(best, aside);
   files_.sync_directory(run_);
-  say_(there ? fmt::format("the best model so far, of update {}, was chosen by another measure than {} on the present validation text: "
+  say_(there ? fmt::format("the best model so far, from update {}, was not chosen by {} on the current validation text; "
                            "it is kept in {}",
                            there->step, metric_, aside)
-             : fmt::format("{} is not a whole model as it was saved: it is kept in {}", best, aside));
+             : fmt::format("{} is not an intact model as it was saved; it is kept in {}", best, aside));
   return true;
 }
 
@@ -56,9 +56,9 @@ std::string kept_best(FileSystem& files, const std::string& run_directory, int64
   try {
     const State record = State::from_json(files.read_file(path), path);
     if (record.integer("step") == step && record.real("score") == score) return "";
-    return fmt::format(", but best/ stays the model of update {} with {} {:.4g}", record.integer("step"), record.text("metric"),
+    return fmt::format(", but best/ remains the model of update {} with {} {:.4g}", record.integer("step"), record.text("metric"),
                        record.real("score"));
-  } catch (const Error&) {  // there is none, or one of an older version: this is only for people
+  } catch (const Error&) {  // there is no record, or one of an older version; the text is only informative
     return "";
   }
 }

@@ -8,8 +8,8 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kSuspicious = 3;  // validations with exactly the same score: a metric that moves hardly ever gives that
-constexpr double kMuchBetter = 1;   // points of BLEU, chrF or GLEU; less is chance. TER gets better by falling, and advises nothing
+constexpr int64_t kSuspicious = 3;  // validations with exactly the same score, which are very unlikely for a metric that moves
+constexpr double kMuchBetter = 1;   // points of BLEU, chrF or GLEU; less is chance. TER improves by falling, so it gives no advice
 
 std::string list_of(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
@@ -48,8 +48,8 @@ ModelSelector::Verdict ModelSelector::consider(int64_t step, const std::vector<s
   return verdict;
 }
 
-// The first metric that tells the two models apart decides. If none does, the later model is taken for as long as the deciding metric
-// has never had another score: then nothing speaks for the one with the least training.
+// The first metric that distinguishes the two models decides. If none does, the later model is taken as long as the deciding metric has
+// always had the same score, since nothing then favours the model with the least training.
 std::optional<std::string> ModelSelector::best_by() const {
   if (!std::isfinite(tracks_.front().last)) return std::nullopt;
   for (const Track& t : tracks_) {
@@ -71,7 +71,7 @@ std::string ModelSelector::summary() const {
   const auto by = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track& t) { return t.metric == best_by_; });
   const std::string why = by == tracks_.begin() ? ""
                           : best_by_.empty()    ? ", the latest of equals"
-                          : by == tracks_.end() ? fmt::format(", by {} among equals", best_by_)  // it is not measured any more
+                          : by == tracks_.end() ? fmt::format(", by {} among equals", best_by_)  // it is no longer measured
                                                 : fmt::format(", by {} {:.4g} among equals", by->metric, by->at_best);
   return fmt::format("best {} {:.4g} at update {}{}", deciding.metric, deciding.at_best, best_step_, why);
 }
@@ -113,9 +113,9 @@ void ModelSelector::warn(std::vector<std::string>& messages) const {
   std::vector<std::string> improving;
   for (const Track& t : tracks_)
     if (t.since < patience_) improving.push_back(t.metric);
-  messages.push_back(constant() ? fmt::format("{} has not changed in {} validations, which is no reason to stop early: training goes on",
+  messages.push_back(constant() ? fmt::format("{} has not changed in {} validations, which is no reason to stop early: training continues",
                                               deciding, stalled_ + 1)
-                                : fmt::format("{} has not improved in {} validations, but {} {}: training goes on", deciding, stalled_,
+                                : fmt::format("{} has not improved in {} validations, but {} {}: training continues", deciding, stalled_,
                                               list_of(improving), improving.size() == 1 ? "has" : "have"));
 }
 
@@ -144,7 +144,7 @@ void ModelSelector::restore(const State& state, std::span<const std::string> mea
   best_by_ = state.has("best-by") ? state.text("best-by") : tracks_.front().metric;
   if (state.flag("has-best")) best_step_ = state.integer("best-step"), tracks_.front().at_best = tracks_.front().top = state.real("best");
   for (Track& t : tracks_) {
-    t.since = stalled_;  // of a metric that was not watched so far: it does not keep the run from stopping
+    t.since = stalled_;  // for a metric that was not measured before: it does not keep the run from stopping
     if (!state.has("scores-" + t.metric) || !comparable(t.metric)) continue;
     const std::vector<double> scores = state.reals("scores-" + t.metric);
     const std::vector<int64_t> counts = state.integers("counts-" + t.metric);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kLongestTranslated = 1000;  // source tokens translated, as read_sentences cuts them
 constexpr int64_t kBatchTokens = 4000;       // target tokens computed at once
-constexpr size_t kWarmUp = 500;              // sentences translated before time is taken
+constexpr size_t kWarmUp = 500;              // sentences translated before timing starts
 
 ParallelSentences read_sample(const QuantizeOptions& o, const Vocabularies& vocabularies) {
   ParallelSentences sample = read_sentences(o.source, o.target, vocabularies);
@@ -27,14 +27,14 @@ ParallelSentences read_sample(const QuantizeOptions& o, const Vocabularies& voca
   return sample;
 }
 
-// "best" of "run" is "run/best"; a model directory is its own name.
+// Returns "run/best" for "best" in "run"; for a model directory, its own name.
 std::string model_name(std::string asked, const std::string& directory) {
   while (asked.size() > 1 && asked.back() == '/') asked.pop_back();
   const bool below = directory.size() > asked.size() && directory.compare(0, asked.size() + 1, asked + "/") == 0;
   return file_name(asked) + (below ? directory.substr(asked.size()) : "");
 }
 
-// At most `most` of the elements, evenly spread.
+// Returns at most `most` of the elements, evenly spread.
 template <class T>
 std::vector<T> spread(const std::vector<T>& all, size_t most) {
   const size_t count = std::min(all.size(), most);
@@ -43,8 +43,9 @@ std::vector<T> spread(const std::vector<T>& all, size_t most) {
   return some;
 }
 
-// Looks at what goes into products on its way to another backend. Rows of zeros are idle and not counted, nor are the rows of a recurrent
-// product that its LSTM step does not read: they are there to make few distinct shapes, with any content.
+// Observes the inputs of matrix products and forwards the operations to another backend. Rows of zeros are padding and are not counted, nor
+// are the rows of a recurrent product that its LSTM step does not read: they only keep the number of distinct shapes small, and their
+// content is arbitrary.
 class ObservingBackend : public ProfiledBackend {
  public:
   using ProfiledBackend::ProfiledBackend;
@@ -52,7 +53,7 @@ class ObservingBackend : public ProfiledBackend {
     double bound = 0, magnitudes = 0;
     int64_t count = 0, beyond = 0;
   };
-  std::map<const Packed*, Inputs> inputs;  // of the weights to be watched, with their bounds
+  std::map<const Packed*, Inputs> inputs;  // by the weights to observe, with their bounds
 
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) override {
     finish();
@@ -63,7 +64,7 @@ class ObservingBackend : public ProfiledBackend {
     if (step.recurrent && step.recurrent.starts_with(result_)) finish(step.past);
     ProfiledBackend::lstm_step(step);
   }
-  // Adds what was seen last; so at the end once more.
+  // Adds the last product's inputs to the totals; must also be called at the end.
   void finish(int64_t rows = std::numeric_limits<int64_t>::max()) {
     for (size_t r = 0; to_ && r < rows_.size() && static_cast<int64_t>(r) < rows; ++r) {
       if (rows_[r].magnitudes == 0) continue;
@@ -75,7 +76,7 @@ class ObservingBackend : public ProfiledBackend {
  private:
   void look(const Tensor& x, Inputs& to) {
     rows_.assign(static_cast<size_t>(x.rows()), {});
-    const double bound = to.bound * (1 + 1e-6);  // it is rounded to f32 where states are clipped
+    const double bound = to.bound * (1 + 1e-6);  // clipping rounds the bound to f32
     int64_t at = 0;
     for (const double value : x.to_doubles()) {
       Inputs& row = rows_[static_cast<size_t>(at++ / x.columns())];
@@ -83,12 +84,12 @@ class ObservingBackend : public ProfiledBackend {
     }
     to_ = &to;
   }
-  std::vector<Inputs> rows_;  // by row, of the product seen last
+  std::vector<Inputs> rows_;  // by row, for the last product observed
   Inputs* to_ = nullptr;
   Tensor result_;
 };
 
-// The model, and its matrices as they were, to go back and forth.
+// The model with copies of its original matrices, to switch between integers and floats.
 class Candidate {
  public:
   explicit Candidate(Model& model) : model_(model), matrices_(quantizable_matrices(model)) {
@@ -143,7 +144,7 @@ class Quantizer {
     result_.scores.push_back(scores("f32", *loaded_.model, &float_hypotheses_));
     if (!std::isfinite(result_.scores.back().log_perplexity))
       throw DataError(
-          fmt::format("{}: as floats the model's log-perplexity on {} is {}, no number to measure against; use another checkpoint",
+          fmt::format("{}: the float model's log-perplexity on {} is {}, so there is nothing to compare with; use another checkpoint",
                       loaded_.description.directory, o_.source, result_.scores.back().log_perplexity));
     if (cpu_has_bf16()) {
       const LoadedModel narrow = load_model(files_, loaded_.description.directory, {"bf16", o_.threads, o_.device});
@@ -173,14 +174,14 @@ class Quantizer {
       if (progress.due()) progress.tell(share, what);
       return true;
     };
-    constexpr double kEntropy = 0.1;  // of the time, about
+    constexpr double kEntropy = 0.1;  // approximate share of the time
     const CrossEntropy entropy = cross_entropy(model, batches_, 0, 1, [&](double done) { return tell(kEntropy * done, "log-perplexity"); });
     s.log_perplexity = entropy.per_token(), result_.target_tokens = entropy.tokens;
     Translator translator(model, loaded_.description.vocabularies, search_, o_.batch_sentences, kLongestTranslated);
     const std::vector<std::string> some = spread(sample_.sources, kWarmUp);
     const double warm_up = (1 - kEntropy) * static_cast<double>(some.size()) / static_cast<double>(some.size() + sample_.sources.size());
     translator.set_watch({.stop = {}, .translated = [&](double done) { tell(kEntropy + warm_up * done, "warming up"); }});
-    translator.translate(some);  // makes the code of most shapes of matrix product
+    translator.translate(some);  // generates the code for most shapes of matrix products
     translator.set_watch(
         {.stop = {}, .translated = [&](double done) { tell(kEntropy + warm_up + (1 - kEntropy - warm_up) * done, "translating"); }});
     const int64_t before = translator.output_tokens();
@@ -198,7 +199,7 @@ class Quantizer {
     return entropy_loss(s) <= o_.max_log_perplexity_loss && result_.scores.front().bleu - s.bleu <= o_.max_bleu_loss;
   }
 
-  // What each matrix costs when it alone is integers.
+  // Measures what each matrix costs if only that matrix is integers.
   void measure_matrices() {
     progress_(fmt::format("measuring {} matrices one by one on {} sentences", candidate_.count(),
                           std::min<int64_t>(o_.matrix_sentences, result_.sentences)));
@@ -208,15 +209,15 @@ class Quantizer {
       if (progress.due()) progress.count(static_cast<int64_t>(i), static_cast<int64_t>(candidate_.count()), "matrices");
       candidate_.use_integers(i);
       double cost = cross_entropy(candidate_.model(), part_).per_token() - floats;
-      if (std::isnan(cost)) cost = std::numeric_limits<double>::infinity();  // no matrix is worse than one that makes no numbers
+      if (std::isnan(cost)) cost = std::numeric_limits<double>::infinity();  // no matrix is worse than one that yields NaN
       candidate_.use_floats(i);
       const Parameter& p = candidate_.parameter(i);
       result_.matrices.push_back({.name = p.name, .shape = p.shape, .cost = cost, .input_bound = p.input_bound});
     }
   }
 
-  // Returns the most costly matrices to floats until the bounds hold, or one is left. Costs of single matrices add up only about, so
-  // each choice is measured.
+  // Turns the most costly matrices back into floats until the bounds hold or one is left. The costs of single matrices add up only
+  // approximately, so each choice is measured.
   void choose_floats() {
     const PrecisionScores all = result_.scores.back();
     const std::vector<std::string> all_hypotheses = hypotheses_;
@@ -245,7 +246,7 @@ class Quantizer {
   void observe_inputs() {
     ObservingBackend observer(*loaded_.backend);
     const auto view = share_model(*loaded_.model, observer);
-    cross_entropy(*view, spread(part_, 1));  // packs what is used
+    cross_entropy(*view, spread(part_, 1));  // packs the weights in use
     std::map<const Packed*, MatrixReport*> reports;
     for (MatrixReport& report : result_.matrices) {
       if (report.input_bound == 0 || !report.quantized) continue;
@@ -263,7 +264,7 @@ class Quantizer {
     }
   }
 
-  // Before hours of measuring: whether the directory can be made. Nothing of it stays, for nothing may come of them.
+  // Checks before hours of measuring that the directory can be created. Removes it again, since the measurements may end without a result.
   void probe() {
     std::vector<std::string> made{o_.output + ".probe"};
     for (std::string path = parent_path(o_.output); !files_.exists(path); path = parent_path(path)) made.push_back(path);
@@ -305,7 +306,7 @@ size_t floats_of_step(std::span<const double> costs, double excess) {
   const size_t most = std::max<size_t>(1, costs.size() / 2);
   size_t n = 0;
   for (; n < most && excess > 0 && costs[n] > 0; ++n) excess -= costs[n];
-  return std::max<size_t>(n, 1);  // an excess that is no number too must not stop here
+  return std::max<size_t>(n, 1);  // at least 1 even if the excess is NaN
 }
 
 QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress,

@@ -1,5 +1,5 @@
-// `starling quantize`: a model with 8-bit weights, and what they cost. Quality and speed are measured on the same sentences in the same
-// run; matrices that cost too much stay floats. docs/guides/quantization.md explains the report.
+// `starling quantize`: makes a model with 8-bit weights and measures what they cost. Quality and speed are measured on the same sentences
+// in the same run; matrices that cost too much stay floats. docs/guides/quantization.md explains the report.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace starling {
 
 struct QuantizeOptions {
   std::string model, output;              // model to read, model directory to write
-  std::string source, target;             // sentences to measure on
+  std::string source, target;             // files with the sentences to measure on
   std::string tokenize = "auto";          // of BLEU: see metrics/tokenizer_choice.h
   double max_bleu_loss = 0.2;             // points
   double max_log_perplexity_loss = 0.01;  // nats per target token
@@ -26,30 +26,30 @@ struct QuantizeOptions {
   int64_t matrix_sentences = 200;         // sentences on which each matrix is measured alone
   int threads = 0;
   std::string device = "auto";
-  bool force = false;  // write all matrices as integers when nothing meets the bounds
+  bool force = false;  // write all matrices as integers if nothing meets the bounds
 };
 
 struct PrecisionScores {
   std::string name;              // "f32", "bf16", "int8", or "int8, all" when some matrices had to stay floats
   double bleu = 0;               // 0 to 100
   double log_perplexity = 0;     // cross-entropy of the references, nats per target token
-  double tokens_per_second = 0;  // translating
+  double tokens_per_second = 0;  // in translation
 };
 
 struct MatrixReport {
   std::string name;
   Shape shape;
   bool quantized = true;
-  double cost = 0;  // log-perplexity with only this matrix as integers, less that of floats
-  // Where the model bounds what the matrix is multiplied with:
+  double cost = 0;  // log-perplexity with only this matrix as integers, minus that with floats
+  // Set if the model bounds the inputs of the matrix:
   double input_bound = 0, utilisation = 0, saturated = 0;  // mean magnitude / bound; share of inputs beyond the bound
 };
 
 struct QuantizeResult {
   std::string machine, source, target;
   std::string tokenizer;  // of BLEU, as in signatures
-  std::string model;      // name of the directory it came from, below that of its run
-  int64_t step = 0;       // its updates of training
+  std::string model;      // name of the original directory, with that of its run
+  int64_t step = 0;       // updates that it was trained for
   int64_t sentences = 0, target_tokens = 0, beam = 0;
   int64_t truncated = 0;                // sides cut at 1,000 tokens
   std::vector<PrecisionScores> scores;  // "f32" first, "int8" last
@@ -59,18 +59,19 @@ struct QuantizeResult {
   bool written = false;
 };
 
-// Measures, chooses and, when the bounds hold or by force, writes the directory. `progress` gets a line for each stage, `measured` the
-// result before it is written; `screen` shows how far a long stage is. ConfigError when the model is quantised already or the output
-// exists; DataError when the files do not belong together; IoError, before anything is measured, when the output cannot be made.
+// Measures, chooses the precision of each matrix and, if the bounds hold or `force` is set, writes the directory. `progress` gets a line
+// for each stage, `measured` the result before it is written; `screen` shows the progress of a long stage. Throws ConfigError if the model
+// is quantised already or the output exists, DataError if the files do not belong together, and IoError, before anything is measured, if
+// the output cannot be created.
 QuantizeResult quantize_model(FileSystem& files, const QuantizeOptions& options, const std::function<void(const std::string&)>& progress,
                               const std::function<void(const QuantizeResult&)>& measured = {}, const TaskScreen& screen = {});
 
-// How many of the matrices left as integers become floats before the next measurement, the most costly first: at least one, at most half.
-// `costs` are theirs in descending order, `excess` is what must be won; where costs cannot tell (excess <= 0: only BLEU is too low; or
-// none costs anything), an eighth.
+// Returns how many of the matrices that are still integers become floats before the next measurement, the most costly first: at least one,
+// at most half. `costs` are their costs in descending order, `excess` is what must be gained. If costs give no answer (excess <= 0: only
+// BLEU is too low; or nothing costs anything), returns an eighth.
 size_t floats_of_step(std::span<const double> costs, double excess);
 
-// The content of quantization.json.
+// Returns the content of quantization.json.
 nlohmann::ordered_json quantization_report(const QuantizeOptions& options, const QuantizeResult& result);
 
 }  // namespace starling

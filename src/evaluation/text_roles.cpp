@@ -10,8 +10,8 @@
 namespace starling {
 namespace {
 
-constexpr size_t kPairs = 20, kShortestRolePair = 3, kLongestRolePair = 100;  // tokens a side
-constexpr double kMargin = 0.5;                                               // nats a token: a model that has learnt little is in no doubt
+constexpr size_t kPairs = 20, kShortestRolePair = 3, kLongestRolePair = 100;  // tokens per side
+constexpr double kMargin = 0.5;  // nats per token, so that a model that has learnt little raises no doubt
 
 }  // namespace
 
@@ -35,8 +35,8 @@ std::vector<std::string> same_texts(const Config& config) {
       lines.push_back(fmt::format("{} is source and target of the training text, so the model learns to copy", corpus.source));
     if (valid.enabled() && (same_file(valid.source, corpus.source) || same_file(valid.target, corpus.target)))
       lines.push_back(
-          fmt::format("the validation text {} is training text too: its scores do not tell how the model translates anything else; keep "
-                      "some lines apart",
+          fmt::format("the validation text {} is also training text: its scores do not show how the model translates unseen text; hold "
+                      "out some lines",
                       same_file(valid.source, corpus.source) ? valid.source : valid.target));
   }
   if (valid.enabled() && same_file(valid.source, valid.target))

@@ -1,5 +1,5 @@
-// Texts in a role that is not theirs: one file as source and target, training text as validation text, sides that are swapped. Nothing in
-// them is wrong, but what comes of it is worth nothing.
+// Detects texts in the wrong role: one file as source and target, training text as validation text, swapped sides. Nothing is wrong with
+// the texts themselves, but the results would be worthless.
 #pragma once
 
 #include <span>
@@ -12,17 +12,17 @@
 
 namespace starling {
 
-// Whether both are names of one file; files that do not exist are equal to none.
+// Returns whether both names refer to the same file; false for files that do not exist.
 bool same_file(const std::string& a, const std::string& b);
 
-// Every text that a configuration names, by its key; "" where it has none.
+// Returns every text that a configuration names, by its key; "" for keys that are not set.
 std::vector<NamedPath> named_texts(const Config& config);
 
-// A sentence for each corpus whose sides are one file, and for validation text that is a file of the training text. Links are followed.
+// Returns a sentence for each corpus whose two sides are one file, and for validation text that is also training text. Links are followed.
 std::vector<std::string> same_texts(const Config& config);
 
-// A sentence for people when both sides are one file, or when the model gives the sources, as translations of the targets, far more
-// probability than the other way round (in nats a token, of the first 20 pairs that are neither short nor long); else empty.
+// Returns a sentence for people if both sides are one file, or if the model considers the sources as translations of the targets far more
+// probable than the reverse (in nats per token, on the first 20 pairs that are neither short nor long); otherwise "".
 std::string doubt_about_sides(Model& model, const Vocabularies& vocabularies, const std::string& source, const std::string& target,
                               std::span<const std::string> sources, std::span<const std::string> targets);
 

@@ -22,14 +22,15 @@ double coverage(const Vocabulary& vocabulary) {
   return made ? made->character_coverage : 1;
 }
 
-// A percentage in two digits, and as a whole number from 10 on.
+// Formats a percentage with two digits, from 10 on as a whole number.
 std::string digits(double percentage) { return percentage < 10 ? fmt::format("{:.2g}", percentage) : fmt::format("{:.0f}", percentage); }
 
 std::string cure(const Vocabularies& vocabularies, const std::string& owner) {
-  if (!owner.empty()) return fmt::format("the vocabulary is that of {} and stays", owner);
+  if (!owner.empty()) return fmt::format("the vocabulary is that of {} and cannot change", owner);
   const double least = std::min(coverage(vocabularies.source()), coverage(vocabularies.target()));
-  if (least < 1) return fmt::format("a new run with a higher vocab.character-coverage than {:g} knows more of them, with 1 all", least);
-  return "a new run that trains its vocabulary on this text, without vocab.source and vocab.target, knows them";
+  if (least < 1)
+    return fmt::format("to cover more of them, start a new run with a higher vocab.character-coverage than {:g} (1 covers all)", least);
+  return "to cover them, start a new run that trains its vocabulary on this text, without vocab.source and vocab.target";
 }
 
 }  // namespace

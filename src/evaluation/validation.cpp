@@ -11,11 +11,11 @@ namespace starling {
 
 namespace {
 
-constexpr size_t kLongestValidated = 1000;         // tokens a side
-constexpr const char* kGivenUp = "given up";       // translations end with a line end
-constexpr Tag kBoundaryTag = 37, kOutputTag = 38;  // and the number of the tensor
+constexpr size_t kLongestValidated = 1000;         // tokens per side
+constexpr const char* kGivenUp = "given up";       // cannot be a translation, since those end with a line end
+constexpr Tag kBoundaryTag = 37, kOutputTag = 38;  // the index of the tensor is added to kOutputTag
 
-// Whether it was too long.
+// Truncates a side that is too long and returns whether it was.
 bool cut(std::vector<int32_t>& side, int32_t end) {
   if (side.size() <= kLongestValidated) return false;
   side.resize(kLongestValidated), side.back() = end;
@@ -75,7 +75,7 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
     tokenizer_ = choose_tokenizer(config.tokenize, {&references_, 1}, rank.japanese);
 }
 
-// Shards agree, since all of them make the same calls.
+// The shards agree on the answer, since all of them make the same calls.
 bool Validator::asked_to_stop(Model& model) const { return stop_ && any_shard(model.parameters().shards(), stop_()); }
 
 double Validator::all_seconds() const {
@@ -100,11 +100,11 @@ std::optional<double> Validator::cross_entropy(Model& model, Communicator& comm,
 }
 
 std::optional<std::vector<std::string>> Validator::translate(Model& model, Communicator& comm, TaskProgress& progress) {
-  // Memory that others took since the start must not end a run, but what a rank takes for this very search is no loss to the next one:
-  // all look before any searches, and of what is free then each has its part.
+  // Memory that other processes took since the start must not end a run. But memory that one rank uses for this search must not count as
+  // taken for the next rank, so all ranks read the free memory before any of them searches, and each gets its part.
   const UsableMemory usable = usable_();
   comm.barrier().wait(kNoDeadline);
-  // Sentence i is rank i % size's.
+  // Sentence i belongs to rank i % size.
   const auto ranks = static_cast<size_t>(comm.size());
   std::vector<std::string> own;
   for (size_t i = static_cast<size_t>(comm.rank()); i < sources_.size(); i += ranks) own.push_back(sources_[i]);
@@ -180,7 +180,7 @@ Validator::Result Validator::run(Model& model, Communicator& comm, const std::st
 
 namespace {
 
-// What the stage before sends of a batch, and what this one gives to the next.
+// Receives the previous stage's output for a batch.
 std::vector<Var> from_stage_before(Model& part, const Mesh& mesh, const Batch& batch, Tape& tape) {
   std::vector<Var> in;
   if (mesh.first_stage()) return in;
@@ -196,14 +196,14 @@ void to_stage_behind(const Mesh& mesh, const std::vector<Var>& out, std::vector<
   for (const Var& y : out) sent.push_back(mesh.pipeline().send(y.value, mesh.stage() + 1, kBoundaryTag));
 }
 
-// Of this stage's units for a batch; a loss only where the output is.
+// Runs this stage's units on a batch; returns a loss only on the stage with the output.
 LossSums stage_loss(Model& part, const Mesh& mesh, const Batch& batch, Tape& tape, std::vector<Pending>& sent) {
   Loss loss(tape);
   to_stage_behind(mesh, part.forward(tape, batch, 0.0, from_stage_before(part, mesh, batch, tape), loss), sent);
   return mesh.counts() ? loss.read() : LossSums();
 }
 
-// Where every stage has the output: of the sentences that it has it for.
+// The same if every stage has the output: returns the loss of the sentences for which this stage computes the output.
 LossSums hybrid_loss(Model& part, const Mesh& mesh, const Batch& batch, Tape& tape, std::vector<Pending>& sent) {
   const std::vector<UnitRange> stages = stage_units(part, mesh);
   const std::vector<Batch> shares = output_shares(batch, output_weights(part, stages));

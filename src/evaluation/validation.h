@@ -1,4 +1,4 @@
-// Validation: cross-entropy of the references, and text metrics of one decoding; several ranks share the work.
+// Validation: the cross-entropy of the references, and text metrics of one decoding. Several ranks share the work.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 
 namespace starling {
 
-// Parallel sentences to measure on, as text and as tokens. Attention's memory grows with the square of the length, so the tokens are cut
-// as the translator cuts them: sides of more than 1,000 tokens keep their first 999 and end of sentence.
+// Parallel sentences to measure on, as text and as tokens. The memory of attention grows quadratically with the length, so tokens are
+// truncated as in the translator: sides of more than 1,000 tokens keep their first 999 and end of sentence.
 struct ParallelSentences {
   std::vector<std::string> sources, references;
   std::vector<EncodedPair> pairs;
@@ -30,52 +30,52 @@ struct ParallelSentences {
 ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies);
 
 struct CrossEntropy {
-  double nll = 0;  // nats, of all tokens
+  double nll = 0;  // negative log-likelihood in nats, summed over all tokens
   int64_t tokens = 0;
   double per_token() const { return nll / static_cast<double>(std::max<int64_t>(tokens, 1)); }
 };
 
-// Of every step-th batch from `first` on, without label smoothing. Before each, `look`, if given, gets the share of them that is done, and
-// says whether to go on.
+// Computes the cross-entropy of every step-th batch from `first` on, without label smoothing. Before each batch it calls `look`, if given,
+// with the share that is done; `look` returns whether to continue.
 CrossEntropy cross_entropy(Model& model, std::span<const Batch> batches, size_t first = 0, size_t step = 1,
                            const std::function<bool(double share)>& look = {});
 
-// What a rank of a run is to validation.
+// The role of one rank of a run in validation.
 struct ValidatorRank {
   bool scores = true;              // rank 0; the others choose no tokenizer
   std::string_view japanese = {};  // see choose_tokenizer
-  int processes = 1;               // of the run on this host, which translate at the same time
+  int processes = 1;               // processes of the run on this host, which translate at the same time
   std::function<UsableMemory()> usable = [] { return usable_memory(); };
   TaskScreen screen = {};           // where the progress of long validations is shown
-  std::function<bool()> stop = {};  // whether to give up: asked often, by several threads
+  std::function<bool()> stop = {};  // returns whether to give up; called often, by several threads
 };
 
 class Validator {
  public:
-  // Reads and encodes the validation files; DataError with file:line when they are unfit, and what choose_tokenizer throws.
+  // Reads and encodes the validation files; throws DataError with file:line if they are invalid, and whatever choose_tokenizer throws.
   Validator(const ValidConfig& config, const Vocabularies& vocabularies, const ValidatorRank& rank = {});
 
   struct Result {
     std::vector<std::pair<std::string, double>> scores;  // in the order of config.metrics
-    double length_ratio = -1;  // of the translations, as in MetricScore; -1 where BLEU is not measured, and on ranks but 0
+    double length_ratio = -1;  // of the translations, as in MetricScore; -1 if BLEU is not measured, and on all ranks but 0
     double seconds = 0;
     std::string example;   // a source, its translation and the reference, to look at
     bool stopped = false;  // a rank was asked to give up: there are no scores; the same on all ranks
   };
-  // All ranks of a run that translate call it with equal models, or shards of them; each replica scores and translates its share of the
-  // sentences, rank 0 gets the result. `name` begins the lines of progress.
-  // What the searches of one run made of matrix products, the next one uses.
+  // Must be called by all ranks that translate, with equal models or shards of them. Each replica scores and translates its share of the
+  // sentences; rank 0 gets the result. `name` begins the progress lines. Backends of the searches, with the code that they have generated
+  // for matrix products, are reused by later calls.
   Result run(Model& model, Communicator& comm, const std::string& name = "validation");
-  // The same for a model in stages, of which only the cross-entropy is measured; all ranks call it and get it.
+  // The same for a model in stages, for which only the cross-entropy is measured; all ranks call it and get the result.
   Result run_in_stages(Model& part, const Mesh& mesh) const;
-  // Whether a metric needs translations.
+  // Returns whether any metric needs translations.
   bool translates() const;
   int64_t truncated() const { return truncated_; }  // sentences cut at 1,000 tokens
-  // Nothing when no metric depends on it.
+  // nullopt if no metric depends on it.
   const std::optional<TokenizerChoice>& tokenizer() const { return tokenizer_; }
 
  private:
-  // Nothing if a rank was asked to give up.
+  // Return nullopt if a rank was asked to give up.
   std::optional<double> cross_entropy(Model& model, Communicator& comm, TaskProgress& progress) const;
   std::optional<std::vector<std::string>> translate(Model& model, Communicator& comm, TaskProgress& progress);
   bool asked_to_stop(Model& model) const;
@@ -87,8 +87,8 @@ class Validator {
   std::function<UsableMemory()> usable_;
   TaskScreen screen_;
   std::function<bool()> stop_;
-  double entropy_seconds_ = 1, translation_seconds_ = 9;  // of the last run; at first a guess of how they compare
-  double begun_ = 0;                                      // of them those of the parts that are done, while it runs
+  double entropy_seconds_ = 1, translation_seconds_ = 9;  // in the last run; initially a guess of their ratio
+  double begun_ = 0;                                      // sum of these for the parts already done, during a run
   std::vector<std::string> sources_, references_;
   std::vector<Batch> batches_;
   std::optional<TokenizerChoice> tokenizer_;
@@ -97,11 +97,11 @@ class Validator {
   int64_t truncated_ = 0;
 };
 
-// Throws as bleu_tokenizer_from does when valid.tokenize names what cannot be opened and a metric needs it: long before there is a
+// Throws as bleu_tokenizer_from does if a metric needs a tokenizer that cannot be opened. Called at the start, long before there is a
 // Validator.
 void require_tokenizer(const ValidConfig& config);
 
-// DataError unless there are sentences to validate on.
+// Throws DataError unless there are sentences to validate on.
 void require_sentences(const ValidConfig& config, int64_t sentences);
 
 }  // namespace starling

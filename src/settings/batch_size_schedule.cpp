@@ -6,8 +6,8 @@
 namespace starling {
 namespace {
 
-// The batch doubles once the noise scale is so many times the doubled one. Updates fall as 1 + scale / batch, and tokens rise as
-// 1 + batch / scale (McCandlish et al. 2018): by half at most.
+// The batch doubles once the noise scale is this many times the doubled batch. The updates needed fall as 1 + scale / batch, and the tokens
+// needed rise as 1 + batch / scale (McCandlish et al. 2018): by half at most.
 constexpr double kNoiseOverBatch = 2;
 
 }  // namespace
@@ -21,7 +21,7 @@ int64_t BatchSizeSchedule::planned_factor() const {
 
 int64_t BatchSizeSchedule::factor() const { return std::max(planned_factor(), noise_factor_); }
 
-// Where epochs end the run, end_ is an estimate, and there may be batches beyond it.
+// If epochs end the run, end_ is an estimate, and there may be batches beyond it.
 int64_t BatchSizeSchedule::next() const { return taken_ < end_ ? std::min(factor(), end_ - taken_) : factor(); }
 
 double BatchSizeSchedule::rate_factor() const { return std::pow(static_cast<double>(next()), train_.batch_growth_exponent); }
@@ -50,7 +50,7 @@ int64_t BatchSizeSchedule::batches_taken(const State& state) {
 
 void BatchSizeSchedule::restore(const State& state, double scale) {
   taken_ = std::llround(scale * static_cast<double>(batches_taken(state)));
-  // The same number of tokens, as far as powers of two and today's limit allow.
+  // Keeps the number of tokens, as far as powers of two and the current limit allow.
   const double factor = state.has("batch-noise-factor") ? scale * static_cast<double>(state.integer("batch-noise-factor")) : 1;
   for (noise_factor_ = 1;
        static_cast<double>(2 * noise_factor_) <= factor && 2 * noise_factor_ * batch_tokens_ <= train_.batch_follows_noise;)

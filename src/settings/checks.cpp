@@ -26,7 +26,7 @@ void check_model(const Config& c) {
   check(c.model);
 }
 
-// Keys of the other family do nothing; who sets one means another model.
+// Keys of the other family have no effect; a user who sets one has another model in mind.
 void check_family(const ModelConfig& c) {
   ModelConfig asked = c, preset = model_preset(c.preset), defaults;
   const auto sections = [](ModelSection section) { return config_sections("model", "", section); };
@@ -52,7 +52,7 @@ void check_vocab(const VocabConfig& c) {
 void check_train(const TrainConfig& c) {
   if (c.output.empty()) throw ConfigError("train.output is empty; name the run directory, e.g. train.output: run");
   if (c.optimizer.optimizer == OptimizerKind::sgd && c.optimizer.sgd_after > 0) {
-    throw ConfigError("train.sgd-after is for a run that begins with Adam, but train.optimizer is sgd; set one of them back");
+    throw ConfigError("train.sgd-after is for a run that begins with Adam, but train.optimizer is sgd; remove one of the two");
   }
   if (c.optimizer.sgd_after > 0 && c.optimizer.weight_decay > 0) {
     throw ConfigError(
@@ -86,7 +86,7 @@ void check_valid(const ValidConfig& c) {
   }
 }
 
-// What needs a whole model on every rank.
+// Checks the keys of a divided model, among others against those that need a whole model on every rank.
 void check_parallel(const Config& c) {
   if (c.parallel.pipeline == 1) {
     if (c.parallel.micro_batches > 0)
@@ -113,7 +113,7 @@ void check_parallel(const Config& c) {
                                                               : fmt::format("{} {} divides the model", key, c.parallel.ranks());
   if (family_of(c.strategy) == Family::asynchronous)
     throw ConfigError(
-        fmt::format("{}, but with strategy {} each server would answer its part at another moment; choose another strategy, or "
+        fmt::format("{}, but with strategy {} each server would send its part at a different time; choose another strategy, or "
                     "set {} to 1",
                     divided, c.strategy.name, key));
   if (family_of(c.strategy) == Family::periodic && c.strategy.periodic.merge == MergeRule::radial)
@@ -150,8 +150,8 @@ void require_whole_matrices(const Config& c) {
     throw ConfigError(fmt::format("train.optimizer muon needs each weight matrix whole where it is updated, but {}; {}", what, instead));
   };
   if (family_of(c.strategy) == Family::asynchronous)
-    refuse(fmt::format("the servers of strategy {} have parts", c.strategy.name), "choose all-reduce or parameter-server");
-  if (c.parallel.tensor > 1) refuse("parallel.tensor cuts them", "set it to 1");
+    refuse(fmt::format("each server of strategy {} has only parts", c.strategy.name), "choose all-reduce or parameter-server");
+  if (c.parallel.tensor > 1) refuse("parallel.tensor divides them", "set it to 1");
 }
 
 void check_r_drop(const Config& c) {
@@ -161,7 +161,7 @@ void check_r_drop(const Config& c) {
   if (std::max({c.model.dropout, transformer ? c.model.attention_dropout : 0, transformer ? c.model.feed_forward_dropout : 0}) == 0)
     refuse("compares two passes with different dropout, but there is none; set model.dropout, or leave train.r-drop out");
   if (c.train.objective == Objective::mixed)
-    refuse("is for the likelihood of references, but train.objective is mixed, which has samples; leave one of them out");
+    refuse("works only with the likelihood of references, but train.objective mixed uses samples; leave one of them out");
   if (c.parallel.tensor > 1 || c.parallel.hybrid)
     refuse(fmt::format("needs all probabilities of a token on one rank, but {} divides the output; leave it out, or train.r-drop",
                        c.parallel.hybrid ? "parallel.hybrid" : "parallel.tensor"));
@@ -180,10 +180,10 @@ void check_batch_growth(const Config& c) {
   const char* const either = doubles ? "batch-doubles-at" : "batch-follows-noise";
   if (!std::is_sorted(t.batch_doubles_at.begin(), t.batch_doubles_at.end()))
     refuse("batch-doubles-at", "must be ascending shares of the run, such as 0.25, 0.5");
-  constexpr double kMostTokens = 1e8;  // of a batch, as of batch-tokens
+  constexpr double kMostTokens = 1e8;  // per batch, the same limit as that of batch-tokens
   if (static_cast<double>(t.batch_tokens) * std::exp2(t.batch_doubles_at.size()) > kMostTokens)
-    refuse("batch-doubles-at", fmt::format("makes {} target tokens {} times twice as many, which is more than {:.0f}; give fewer shares",
-                                           t.batch_tokens, t.batch_doubles_at.size(), kMostTokens));
+    refuse("batch-doubles-at", fmt::format("doubles {} target tokens {} times, to more than {:.0f}; give fewer shares", t.batch_tokens,
+                                           t.batch_doubles_at.size(), kMostTokens));
   if (t.max_steps > 0)
     refuse(either,
            "counts the run in tokens, not in updates, whose tokens change; end it by train.max-tokens or max-epochs in place of "
@@ -198,7 +198,7 @@ void check_batch_growth(const Config& c) {
                                c.strategy.name));
   if (t.optimizer.sgd_after > 0) refuse(either, "goes by tokens and train.sgd-after by updates; leave one of them out");
   if (t.objective == Objective::mixed)
-    refuse(either, "is not for train.objective mixed, whose samples are counted by update; leave it out");
+    refuse(either, "does not work with train.objective mixed, whose samples are counted by update; leave it out");
 }
 
 }  // namespace starling

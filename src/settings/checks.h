@@ -1,13 +1,13 @@
-// Which keys of a configuration go together. Each throws ConfigError, which names the keys and the way out.
+// Checks that the keys of a configuration are compatible. Each function throws ConfigError, naming the keys and the way out.
 #pragma once
 
 #include "settings/config.h"
 
 namespace starling {
 
-// All of them.
+// Makes all checks.
 void check_settings(const Config& config);
-// Muon needs each weight matrix whole where it is updated.
+// Refuses Muon, which needs each weight matrix whole where it is updated, if the configuration divides matrices.
 void require_whole_matrices(const Config& config);
 void check_batch_growth(const Config& config);
 void check_r_drop(const Config& config);

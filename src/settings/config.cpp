@@ -1,5 +1,5 @@
-// Loading, checking and dumping a training configuration. The order matters: the preset first, so that the other keys of the
-// model section override it; the shorthands data.source and so on folded last, so that a dump has one form only.
+// Loads, checks and dumps a training configuration. The order matters: the preset comes first, so that the other keys of the model section
+// override it; the shorthands such as data.source are folded last, so that a dump has only one form.
 #include "settings/config.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace starling {
 
-// The keys of the sections whose structs know nothing of presets and shorthands.
+// The keys of sections whose structs do not contain presets and shorthands.
 struct CorpusShorthand {
   std::string source, target, tsv;
   bool any() const { return !(source.empty() && target.empty() && tsv.empty()); }
@@ -39,10 +39,12 @@ void visit(Visitor& v, DataSection& s) {
   v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 8192);
   v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0,
           1e6);
-  v.field("subword-alpha", s.options.subword_alpha,
-          "cuts the words of the training text into other pieces in every epoch: with a unigram vocabulary a segmentation's probability to "
-          "this power (0.1 to 0.5 is usual, less = more varied), with bpe the probability that a merge is left out (0.1 is usual); 0 = off",
-          0.0, 10.0);
+  v.field(
+      "subword-alpha", s.options.subword_alpha,
+      "splits the words of the training text into different pieces in every epoch: with a unigram vocabulary, the power to which a "
+      "segmentation's probability is raised (0.1 to 0.5 is usual, less = more varied); with bpe, the probability that a merge is dropped "
+      "(0.1 is usual); 0 = off",
+      0.0, 10.0);
   visit(v, s.languages);
 }
 namespace {
@@ -114,8 +116,8 @@ std::optional<std::string> given_text(const ConfigDocument& document, const std:
   return text;
 }
 
-// A dump gives every key. Emptying one of them must not leave others, which the dump gave only because of it, in the way; nor must filling
-// it have no effect. What is told at a later place than the emptied key stays, and is refused if it makes no sense.
+// A dump gives every key. When the user empties one, keys that the dump gave only because of it must not cause errors, and when the user
+// sets it again, that must have an effect. A value given at a later place than the emptied key stays, and is refused if it makes no sense.
 void follow_what_was_emptied(const ConfigDocument& document, const std::vector<Override>& overrides, Config& c) {
   enum Place { nowhere, file, command_line };
   const auto place = [&](const char* section, const char* key) {
@@ -130,7 +132,7 @@ void follow_what_was_emptied(const ConfigDocument& document, const std::vector<O
     if (source == command_line && place("valid", "early-stopping") < command_line) c.valid.early_stopping = 0;
   } else if (c.valid.metrics.empty() && source == command_line && metrics == file &&
              document.scalar("valid", "source").value_or(ConfigDocument::Scalar{}).text.empty()) {
-    c.valid.metrics = ValidConfig{}.metrics;  // the list was empty since there was nothing to validate on
+    c.valid.metrics = ValidConfig{}.metrics;  // the list was empty because there was nothing to validate on
   }
   // One vocabulary may be named for both sides.
   if (c.vocab.joint && place("vocab", "source") == command_line && place("vocab", "target") == file &&
@@ -203,7 +205,7 @@ void require_data(const Config& config) {
 
 namespace {
 
-// What differs from the defaults, and the keys that are named.
+// Writes the keys that differ from the defaults, and those that are named.
 std::string written_keys(const Config& config, const std::set<std::string>* named) {
   Config copy = config, standard;
   CorpusShorthand shorthand;
@@ -211,10 +213,10 @@ std::string written_keys(const Config& config, const std::set<std::string>* name
   set_preset(config.model.preset, standard);
   standard.model.preset = standard_preset;
   std::vector<ConfigSection> defaults = sections_of(standard, shorthand);
-  // What is taken over from the initial model would stand in the place of a default that is left out.
+  // Writes all keys of the model, since for an omitted key the value of the initial model would replace the default.
   if (!config.train.initial_model.empty()) std::erase_if(defaults, [](const ConfigSection& d) { return d.name == "model"; });
   const std::vector<ConfigSection> sections = sections_of(copy, shorthand);
-  // A named strategy is shown with everything it stands for.
+  // A named strategy is written with all keys that it sets.
   if (config.strategy.name != standard.strategy.name)
     std::erase_if(defaults, [&](const ConfigSection& d) { return d.name.starts_with("strategy") && has_needs(d, sections); });
   return write_config(sections, {.defaults = defaults, .named = named});

@@ -14,14 +14,14 @@ namespace starling {
 namespace {
 
 constexpr int64_t kSmall = 100000;  // pairs
-constexpr double kEpochs = 3;       // of warm-up; more is much of a run of some minutes
+constexpr double kEpochs = 3;       // of warm-up; more would be a large part of a run of a few minutes
 
-// Estimates of characters a piece, ends of sentences included, in vocabularies of 8,000. LibreOffice's texts have 4.4 in German, 4.2 in
-// Russian and 5.0 in Thai; what their Chinese, Korean and Japanese have beside letters leaves 1.4, 1.8 and 2.3.
+// Estimated characters per piece, ends of sentences included, with vocabularies of 8,000. LibreOffice's texts have 4.4 in German, 4.2 in
+// Russian and 5.0 in Thai; without the other letters in them, its Chinese, Korean and Japanese texts have 1.4, 1.8 and 2.3.
 constexpr double kLetters = 4.5, kSyllables = 1.6, kKana = 3;
-constexpr size_t kSample = 1 << 20;  // bytes that are looked into
-constexpr double kCompression = 3;   // of text that cannot be read
-constexpr int64_t kShareOfRun = 8;   // at most, of warm-up
+constexpr size_t kSample = 1 << 20;  // bytes examined
+constexpr double kCompression = 3;   // assumed for archives that cannot be read
+constexpr int64_t kShareOfRun = 8;   // the warm-up takes at most one part in this many
 constexpr int64_t kShortest = kShortestWarmup;
 
 double pieces_of(char32_t c) {
@@ -36,7 +36,7 @@ double pieces_of(char32_t c) {
   }
 }
 
-// By the characters of its beginning; 0 for what is no file.
+// Estimates from the characters at the beginning of a file; 0 if it is not a file.
 double estimated_pieces(FileSystem& files, const std::string& path) {
   if (path.empty() || files.info(path).kind != FileKind::file) return 0;
   const auto size = static_cast<double>(files.info(path).size);
@@ -47,18 +47,18 @@ double estimated_pieces(FileSystem& files, const std::string& path) {
     for (std::string_view line;;) {
       const uint64_t read = reader.bytes_read();
       if (!reader.next(line)) return pieces;
-      // Where another block begins, all of those before have been counted.
+      // When the reader begins another block, everything before it has been counted.
       if (seen >= kSample && reader.bytes_read() > read) return pieces * size / static_cast<double>(read);
       for (const char32_t c : decode_utf8(line)) pieces += pieces_of(c);
       pieces += pieces_of('\n'), seen += line.size() + 1;
     }
-  } catch (const Error&) {  // which reading the corpus will report
+  } catch (const Error&) {  // reading the corpus will report it
     const bool packed = path.ends_with(".gz") || path.ends_with(".zst");
     return size * (packed ? kCompression : 1) / kLetters;
   }
 }
 
-// By the target tokens of an epoch, in millions.
+// The defaults by the target tokens per epoch, in millions.
 struct Choice {
   double below;
   const char* preset;
@@ -78,7 +78,7 @@ const Choice& choice_for(double epoch) {
   return *choice;
 }
 
-// Whether a rate that is known for one update of all workers means the same here.
+// Returns whether the known learning rates, which are for one update by all workers, apply here.
 bool rates_fit(const Config& c) {
   const OptimizerOptions& o = c.train.optimizer;
   return has_adam(o.optimizer) && (o.schedule == RateSchedule::inverse_sqrt || has_end(o.schedule)) && c.train.warmup_tokens == 0 &&
@@ -102,7 +102,7 @@ double estimated_epoch(const Config& config) {
 
 namespace {
 
-// Values for the keys that are open.
+// Collects values for the keys that are open.
 struct Choosing {
   const std::vector<std::string>& open;
   std::vector<Override> chosen = {};
@@ -113,7 +113,7 @@ struct Choosing {
   }
 };
 
-// Updates of a run of such batches, whose epochs have that many target tokens; kNoStepLimit: nobody knows.
+// Returns the updates of a run with batches of `batch` and epochs of `epoch` target tokens; kNoStepLimit: unknown.
 int64_t updates_of_run(const TrainConfig& t, int64_t batch, double epoch, int64_t tokens) {
   int64_t updates = t.max_steps > 0 ? t.max_steps : kNoStepLimit;
   if (tokens > 0) updates = std::min(updates, tokens / batch);
@@ -122,10 +122,10 @@ int64_t updates_of_run(const TrainConfig& t, int64_t batch, double epoch, int64_
   return std::max<int64_t>(updates, 1);
 }
 
-// A schedule that ends with the run, where its workers can agree on the end.
+// Chooses a schedule that ends with the run, if the workers can agree on the end.
 void choose_schedule(const Config& config, Choosing& choosing) {
   const Family family = family_of(config.strategy);
-  // Servers that count updates by themselves know no end in minutes; nor do workers that make updates of their own.
+  // Servers that count updates on their own cannot foresee an end in minutes; nor can workers that make updates of their own.
   if (family == Family::asynchronous || (config.train.max_minutes > 0 && family != Family::synchronous)) return;
   choosing.choose("train.schedule", "linear");
 }
@@ -159,7 +159,7 @@ std::vector<Override> choose_by_corpus(const Config& config, const std::vector<s
   const OptimizerOptions standard;
   const int64_t batch = choosing.is_open("train.batch-tokens") ? c.batch : t.batch_tokens;
   const int64_t tokens = choosing.is_open("train.max-tokens") ? static_cast<int64_t>(c.epochs * epoch) : t.max_tokens;
-  // A shorter warm-up goes with a higher rate: alone it gains nothing.
+  // A shorter warm-up needs a higher rate: alone it gains nothing.
   const int64_t longest = updates_of_run(t, batch, epoch, tokens) / kShareOfRun;
   const int64_t own = std::clamp<int64_t>(50 * std::llround(epoch / static_cast<double>(batch) / 50), kShortest, standard.warmup);
   const int64_t warmup = std::min(own, std::max(longest, kShortest));
@@ -172,20 +172,21 @@ std::vector<Override> choose_by_corpus(const Config& config, const std::vector<s
 
 namespace {
 
-// Of fine-tuning, by the target tokens of an epoch of the new text, in millions: the model has learned the language already, and few
-// pairs are soon learned by heart.
+// Epochs of fine-tuning by the target tokens per epoch of the new text, in millions: the model knows the language already, and a few pairs
+// are soon memorised.
 struct TuningEpochs {
   double below, epochs;
 };
 constexpr TuningEpochs kTuningEpochs[] = {{0.02, 30}, {0.15, 10}, {5, 5}, {20, 3}, {200, 2}, {1e9, 1}};
-constexpr double kUpdatesAnEpoch = 20;  // at least, as far as batches of kLeastBatch allow: fewer move a model nowhere
+constexpr double kUpdatesAnEpoch = 20;  // at least, as far as batches of kLeastBatch allow: fewer hardly change a model
 constexpr int64_t kLeastBatch = 100;
 // The moments begin at zero, and the second one needs some 50 updates with beta2 0.98; docs/guides/fine-tuning.md
 constexpr int64_t kTuningWarmup = 50, kLongestTuningWarmup = 500;
-// Of the peak that the model was trained with: docs/guides/fine-tuning.md
+// Shares of the peak rate that the model was trained with: docs/guides/fine-tuning.md
 constexpr double kHighest = 0.2, kLowest = 0.1, kUnknownRate = 1e-4;
 
-// As far as the schedule of the model's own run had fallen if it had gone with the inverse root of the updates, within those bounds.
+// Returns the rate to which the schedule of the model's own run would have fallen with the inverse square root of the updates, within those
+// bounds.
 double tuning_rate(const std::optional<EarlierTraining>& earlier) {
   if (!earlier) return kUnknownRate;
   const double fallen = std::sqrt(static_cast<double>(std::max<int64_t>(earlier->warmup, 1)) / static_cast<double>(earlier->updates));
@@ -225,9 +226,10 @@ std::string corpus_text(const Config& config) {
 }
 
 std::string fine_tuning_text(const Config& config, const std::optional<EarlierTraining>& earlier) {
-  return fmt::format("fine-tuning on about {:.2g} M target tokens a model {}", 1e-6 * estimated_epoch(config),
-                     earlier ? fmt::format("that {} with {:g} have trained", counted(earlier->updates, "update"), earlier->learning_rate)
-                             : std::string("whose training is not known"));
+  return fmt::format("fine-tuning on about {:.2g} M target tokens, from a model {}", 1e-6 * estimated_epoch(config),
+                     earlier
+                         ? fmt::format("trained for {} at a peak rate of {:g}", counted(earlier->updates, "update"), earlier->learning_rate)
+                         : std::string("whose training is not known"));
 }
 
 std::string choices_text(const Config& config) {
@@ -252,8 +254,8 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
   const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
   const std::string more =
       fmt::format("{}{}", large ? " --model.preset transformer-small" : "", t.batch_tokens > 2000 ? " --train.batch-tokens 2000" : "");
-  const bool chosen =
-      config.strategy.batch == BatchScope::global && config.strategy.rate_scaling == RateScaling::none;  // when they are left out
+  const bool chosen = config.strategy.batch == BatchScope::global &&
+                      config.strategy.rate_scaling == RateScaling::none;  // whether they are chosen when they are left out
   return fmt::format(
       "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it learn "
       "sooner, {}{}{}",

@@ -1,4 +1,4 @@
-// Estimates, deliberately on the large side: a micro-batch half as large costs a few per cent of speed, one too large the run.
+// The estimates are deliberately high: a micro-batch half as large costs a few per cent of speed, one too large costs the run.
 #include "settings/micro_batch.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@ std::string mebibytes(double bytes) { return fmt::format("{:.0f} MiB", bytes / (
 
 }  // namespace
 
-// Heads, hidden layers and gates are in shards, what lies between layers is not.
+// Heads, hidden layers and gates are divided into shards; activations between layers are not.
 double bytes_per_token(const ModelConfig& m, int64_t activation_bytes, int64_t in_shards) {
   const auto shards = static_cast<double>(in_shards), width = static_cast<double>(m.width), hidden = static_cast<double>(m.feed_forward);
-  // An LSTM keeps four gates, its input, output and, in f32, cell; the bottom encoder layer is two.
+  // An LSTM keeps four gates, its input, its output and, in f32, its cell; the bottom encoder layer counts as two.
   if (architecture_of(m.preset) == Architecture::gnmt) {
     const auto bytes = static_cast<double>(activation_bytes);
     return static_cast<double>(m.encoder_layers + m.decoder_layers + 1) * width * (8 * bytes + (12 * bytes + 8) / shards);
@@ -38,9 +38,10 @@ int64_t micro_batch_tokens(const Config& c, const MicroBatchNeed& need, const Us
   const auto later = static_cast<double>(need.parameters * need.later_bytes);
   const double bytes = static_cast<double>(memory.bytes) / need.local_ranks - later;
   const auto numbers = [&](int64_t tokens) {
-    return fmt::format("{} for weights and optimizer and {} for {} target tokens at once are still to be taken, estimated; usable is {}{}",
-                       mebibytes(later), mebibytes(static_cast<double>(tokens) * each), tokens, memory.text(),
-                       need.local_ranks > 1 ? fmt::format(", for {} processes", need.local_ranks) : "");
+    return fmt::format(
+        "{} for weights and optimizer and {} for micro-batches of {} target tokens are still needed (estimated); usable is {}{}",
+        mebibytes(later), mebibytes(static_cast<double>(tokens) * each), tokens, memory.text(),
+        need.local_ranks > 1 ? fmt::format(", for {} processes", need.local_ranks) : "");
   };
   if (need.card && bytes < kLeast * each)
     throw ConfigError(

@@ -1,5 +1,5 @@
-// How many target tokens are computed at once: as many as memory holds, which is chosen before the first update, since a process that
-// outgrows its cgroup is killed without a word, and one that outgrows its card ends in the middle of an update.
+// Chooses the size of micro-batches, in target tokens, to fit memory. It is chosen before the first update, since a process that outgrows
+// its cgroup is killed without a message, and one that outgrows its card fails in the middle of an update.
 #pragma once
 
 #include <functional>
@@ -12,29 +12,30 @@
 
 namespace starling {
 
-// What the configuration alone does not tell.
+// What must be known beyond the configuration.
 struct MicroBatchNeed {
-  int64_t activation_bytes = 4;  // of one activation
+  int64_t activation_bytes = 4;  // bytes of one activation
   int64_t parameters = 0;
-  int local_ranks = 1;  // that share the memory
+  int local_ranks = 1;  // ranks that share the memory
   int64_t best = 4096;  // target tokens above which nothing gets faster: Backend::best_micro_batch
-  // Bytes of each parameter that are taken later: of the host's memory gradient and moments, which nobody has touched yet; on a card
-  // weights in the products' type.
+  // Bytes per parameter that will be allocated later: in host memory for gradient and moments, which have not been touched yet; on a card
+  // for weights in the type of the matrix products.
   int64_t later_bytes = 3 * sizeof(float);
   bool card = false;
 };
 
-// Rough bytes of activations and their gradients per target token (with as many source tokens): what a micro-batch costs.
+// Estimates the bytes of activations and their gradients per target token (with as many source tokens) of a micro-batch.
 double bytes_per_token(const ModelConfig& model, int64_t activation_bytes, int64_t shards);
 
-// Of the text, where R-Drop computes each token twice: train.micro-batch-tokens if that is set, else what half of the memory holds beside
-// what else is taken later: 256 to need.best target tokens. `say` gets a line where memory made it fewer, and a warning where even 256 may
-// be too many, or those that are asked for. ConfigError where a card cannot hold 256: there nothing else gives memory back.
+// Returns the target tokens of a micro-batch: train.micro-batch-tokens if that is set, otherwise what fits in half of the memory that is
+// left after later allocations, 256 to need.best. With R-Drop, which computes each token twice, it counts tokens of the text. `say` gets a
+// line if memory reduced the number, and a warning if even 256, or the number requested, may be too many. Throws ConfigError if a card
+// cannot hold 256, since nothing else can free memory there.
 int64_t micro_batch_tokens(const Config& config, const MicroBatchNeed& need, const UsableMemory& memory,
                            const std::function<void(const std::string&)>& say);
 
-// A worker's share of a batch as it is computed: in pieces of at most so many target tokens; for a pipeline in as many as fill it, at
-// least, which cost about the same.
+// Splits a worker's share of a batch into micro-batches of at most `most_tokens` target tokens; for a pipeline, into at least as many as
+// fill it, of about equal cost.
 std::vector<Batch> micro_batches(const Batch& share, int64_t most_tokens, const ParallelOptions& parallel, const ComputeCost& cost);
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// The section `model` of a configuration: a preset, then what overrides it.
+// The section `model` of a configuration: a preset, then the keys that override it.
 #pragma once
 
 #include "models/config.h"

@@ -14,7 +14,7 @@ namespace starling {
 
 struct CanonicalText {
   std::string text;
-  std::vector<int64_t> source;  // for each byte and for the end: the offset in the source where what it stands for begins
+  std::vector<int64_t> source;  // for each byte and for the end: the offset where its origin in the source begins
 };
 
 /// Returns the text without the default-ignorable characters that `knows` rejects, and with the rest in normalisation form C wherever

@@ -1,6 +1,6 @@
-// Lower case as tables of runs. Almost every mapping is a constant distance from its neighbours' (step 1: alphabets; step 2: pairs of
-// capital and small letter). Two mappings are no pairs: the dotted capital I, and capital sigma, whose form depends on the letters around
-// it.
+// Lower case by tables of runs. Almost every mapping has the same distance as its neighbours (step 1: alphabets; step 2: alternating
+// capital and small letters). Two mappings are special: the dotted capital I, which becomes two code points, and capital sigma, whose form
+// depends on the letters around it.
 #include "text/unicode.h"
 
 namespace starling {
@@ -21,7 +21,7 @@ char32_t lower_one(char32_t c) {
   return static_cast<char32_t>(static_cast<std::int32_t>(c) + run->distance);
 }
 
-// Unicode's condition Final_Sigma: a cased letter somewhere before, none after, where case-ignorable code points do not count.
+// Unicode's condition Final_Sigma: there is a cased letter before and none after, ignoring case-ignorable code points.
 bool is_final_sigma(std::u32string_view text, std::size_t at) {
   std::size_t before = at;
   while (before > 0 && entry_of(kCaseIgnorable, text[before - 1]) != nullptr) --before;

@@ -184,14 +184,14 @@ TEST(ModelSelector, SaysWhyTheRunDoesNotStop) {
   ModelSelector selector = selector_of_both(2);
   selector.consider(1, both(9, 5)), selector.consider(2, both(8, 4));
   EXPECT_THAT(selector.consider(3, both(7, 3)).messages,
-              ElementsAre("bleu has not improved in 2 validations, but cross-entropy has: training goes on"));
+              ElementsAre("bleu has not improved in 2 validations, but cross-entropy has: training continues"));
   ModelSelector still = selector_of_both(1);
   still.consider(1, both(9, 5));
   EXPECT_THAT(still.consider(2, both(9, 5)).messages, IsEmpty());  // counts as the best: nothing else was seen yet
   still = selector_of_both(1);
   still.consider(1, both(8, 5)), still.consider(2, both(9, 5));
   EXPECT_THAT(still.consider(3, both(9, 6)).messages,
-              ElementsAre("bleu has not changed in 2 validations, which is no reason to stop early: training goes on"));
+              ElementsAre("bleu has not changed in 2 validations, which is no reason to stop early: training continues"));
 }
 
 TEST(ModelSelector, AResumedRunJudgesAsTheWholeOne) {

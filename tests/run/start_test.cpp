@@ -225,8 +225,8 @@ TEST_F(StartTest, TheBestModelIsReplacedOnlyByABetterOne) {
   // From update 2 on, slower: better than update 2, and worse than what lies there.
   fs::remove_all(path("run/checkpoints/step-00000004"));
   EXPECT_EQ(run_training(with({{"train.learning-rate", "1e-5"}})), 0);
-  EXPECT_THAT(log("run"), HasSubstr("run/best stays the model of update 4: its cross-entropy of "));
-  EXPECT_THAT(log("run"), HasSubstr(", but best/ stays the model of update 4 with cross-entropy "));
+  EXPECT_THAT(log("run"), HasSubstr("run/best remains the model of update 4: its cross-entropy of "));
+  EXPECT_THAT(log("run"), HasSubstr(", but best/ remains the model of update 4 with cross-entropy "));
   EXPECT_EQ(directory_hash(path("run/best")), best);
   // Faster again: what comes out is better in the end.
   EXPECT_EQ(run_training(with({{"train.max-steps", "12"}})), 0);
@@ -358,13 +358,13 @@ TEST_F(StartTest, OneTextInTwoRolesIsAWarning) {
   c.valid.source = path("a");
   EXPECT_THAT(same_texts(c),
               testing::ElementsAre(path("a") + " is source and target of the training text, so the model learns to copy",
-                                   HasSubstr("the validation text " + path("a") + " is training text too: its scores do not tell")));
+                                   HasSubstr("the validation text " + path("a") + " is also training text: its scores do not show")));
   fs::create_symlink(path("d"), path("link"));
   c = config("run", apart);
   c.valid.source = path("link");
   EXPECT_THAT(same_texts(c), testing::ElementsAre(path("link") + " is source and target of the validation text"));
   EXPECT_EQ(run_training(config("run", {{"train.max-steps", "1"}})), 0);
-  EXPECT_THAT(log("run"), HasSubstr("warning: the validation text " + path("a") + " is training text too"));
+  EXPECT_THAT(log("run"), HasSubstr("warning: the validation text " + path("a") + " is also training text"));
 }
 
 TEST_F(StartTest, AnInitialModelOf8BitsIsAWarning) {
@@ -383,7 +383,7 @@ TEST_F(StartTest, ADamagedBestModelIsKeptAside) {
   EXPECT_EQ(run_training(config("run")), 0);
   std::ofstream(path("run/best/decode.yml"), std::ios::app) << "# by hand\n";
   EXPECT_EQ(run_training(config("run", {{"train.max-steps", "12"}})), 0);
-  EXPECT_THAT(log("run"), HasSubstr("is not a whole model as it was saved: it is kept in " + path("run/best-before-")));
+  EXPECT_THAT(log("run"), HasSubstr("is not an intact model as it was saved; it is kept in " + path("run/best-before-")));
 }
 
 // The bound falls from clip-start to clip over the run; a checkpoint has the bound of its own update only.

@@ -281,7 +281,7 @@ TEST_F(RatesOfARun, FineTuningKnowsTheModelsRun) {
     EXPECT_EQ(c.train.optimizer.learning_rate, 4e-4) << model << ": a fifth";
     EXPECT_EQ(c.train.batch_tokens, 60) << model;
     EXPECT_GT(c.train.max_tokens, 0) << model;
-    EXPECT_THAT(c.chosen_for, HasSubstr("updates with 0.002 have trained")) << model;
+    EXPECT_THAT(c.chosen_for, HasSubstr("updates at a peak rate of 0.002")) << model;
   }
   EXPECT_EQ(tuned("model").train.optimizer.learning_rate, 1e-4);
   EXPECT_THAT(tuned("model").chosen_for, HasSubstr("whose training is not known"));

@@ -253,7 +253,7 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
   EXPECT_EQ(refused("model:\n  preset: transformer-small\nparallel:\n  tensor: 3\n"),
             "parallel.tensor 3 does not divide model.heads, which is 4; choose a number that does");
   EXPECT_EQ(refused("strategy:\n  name: downpour\nparallel:\n  tensor: 2\n"),
-            "parallel.tensor 2 divides the model, but with strategy downpour each server would answer its part at another moment; choose "
+            "parallel.tensor 2 divides the model, but with strategy downpour each server would send its part at a different time; choose "
             "another strategy, or set parallel.tensor to 1");
   EXPECT_EQ(refused("model:\n  preset: gnmt-small\nparallel:\n  time-pieces: 4\n"),
             "parallel.time-pieces does nothing without stages; set parallel.pipeline too, or leave it out");
