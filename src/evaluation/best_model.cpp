@@ -18,7 +18,10 @@ BestModel::BestModel(FileSystem& files, std::string run_directory, std::string m
 void BestModel::save(CheckpointStore& checkpoints, int64_t step, double score, int64_t known, std::vector<Part> parts) {
   if (!ours_ && !gives_way(step, score, known)) return;
   State record;
-  record.put("metric", metric_), record.put("score", score), record.put("measure", measure_), record.put("step", step);
+  record.put("metric", metric_);
+  record.put("score", score);
+  record.put("measure", measure_);
+  record.put("step", step);
   parts.push_back(text_part(kScore, record.to_json()));
   checkpoints.save_best(step, parts);
   ours_ = true;

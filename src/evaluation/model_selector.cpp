@@ -21,7 +21,8 @@ bool better_score(const std::string& metric, double a, double b) {
 }
 
 ModelSelector::ModelSelector(const std::vector<std::string>& metrics, const std::string& deciding, int64_t patience) : patience_(patience) {
-  tracks_.emplace_back(), tracks_.back().metric = deciding;
+  tracks_.emplace_back();
+  tracks_.back().metric = deciding;
   for (const std::string& metric : metrics)
     if (metric != deciding) tracks_.emplace_back(), tracks_.back().metric = metric;
 }
@@ -34,14 +35,18 @@ ModelSelector::Verdict ModelSelector::consider(int64_t step, const std::vector<s
     t.repeated = score == t.last ? t.repeated + 1 : 1;
     t.last = score;
     t.since = better_score(t.metric, score, t.top) ? 0 : t.since + 1;
-    if (t.since == 0) t.top = score, t.top_step = step;
+    if (t.since == 0) {
+      t.top = score;
+      t.top_step = step;
+    }
   }
   Verdict verdict;
   const std::optional<std::string> by = best_by();
   verdict.best = by.has_value();
   stalled_ = verdict.best ? 0 : stalled_ + 1;
   if (verdict.best) {
-    best_step_ = step, verdict.by = best_by_ = *by;
+    best_step_ = step;
+    verdict.by = best_by_ = *by;
     for (Track& t : tracks_) t.at_best = t.last;
   }
   warn(verdict.messages);
@@ -142,7 +147,10 @@ void ModelSelector::restore(const State& state, std::span<const std::string> mea
   stalled_ = state.integer("stalled");
   validations_ = state.has("validations") ? state.integer("validations") : stalled_ + 1;
   best_by_ = state.has("best-by") ? state.text("best-by") : tracks_.front().metric;
-  if (state.flag("has-best")) best_step_ = state.integer("best-step"), tracks_.front().at_best = tracks_.front().top = state.real("best");
+  if (state.flag("has-best")) {
+    best_step_ = state.integer("best-step");
+    tracks_.front().at_best = tracks_.front().top = state.real("best");
+  }
   for (Track& t : tracks_) {
     t.since = stalled_;  // for a metric that was not measured before: it does not keep the run from stopping
     if (!state.has("scores-" + t.metric) || !comparable(t.metric)) continue;
@@ -151,7 +159,11 @@ void ModelSelector::restore(const State& state, std::span<const std::string> mea
     if (scores.size() != 3 || counts.size() != 2)
       throw DataError(fmt::format("the checkpoint's state has {} scores and {} counts of {}, not 3 and 2; take another checkpoint",
                                   scores.size(), counts.size(), t.metric));
-    t.at_best = scores[0], t.top = scores[1], t.last = scores[2], t.since = counts[0], t.repeated = counts[1];
+    t.at_best = scores[0];
+    t.top = scores[1];
+    t.last = scores[2];
+    t.since = counts[0];
+    t.repeated = counts[1];
     if (state.has("top-step-" + t.metric)) t.top_step = state.integer("top-step-" + t.metric);
   }
 }

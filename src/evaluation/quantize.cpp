@@ -57,7 +57,10 @@ class ObservingBackend : public ProfiledBackend {
 
   void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation a, Write write) override {
     finish();
-    if (const auto found = inputs.find(&w); found != inputs.end()) look(x, found->second), result_ = y;
+    if (const auto found = inputs.find(&w); found != inputs.end()) {
+      look(x, found->second);
+      result_ = y;
+    }
     ProfiledBackend::linear(x, w, b, y, a, write);
   }
   void lstm_step(const LstmStep& step) override {
@@ -68,9 +71,12 @@ class ObservingBackend : public ProfiledBackend {
   void finish(int64_t rows = std::numeric_limits<int64_t>::max()) {
     for (size_t r = 0; to_ && r < rows_.size() && static_cast<int64_t>(r) < rows; ++r) {
       if (rows_[r].magnitudes == 0) continue;
-      to_->magnitudes += rows_[r].magnitudes, to_->beyond += rows_[r].beyond, to_->count += rows_[r].count;
+      to_->magnitudes += rows_[r].magnitudes;
+      to_->beyond += rows_[r].beyond;
+      to_->count += rows_[r].count;
     }
-    to_ = nullptr, result_ = {};
+    to_ = nullptr;
+    result_ = {};
   }
 
  private:
@@ -80,7 +86,9 @@ class ObservingBackend : public ProfiledBackend {
     int64_t at = 0;
     for (const double value : x.to_doubles()) {
       Inputs& row = rows_[static_cast<size_t>(at++ / x.columns())];
-      row.magnitudes += std::abs(value), row.beyond += std::abs(value) > bound, ++row.count;
+      row.magnitudes += std::abs(value);
+      row.beyond += std::abs(value) > bound;
+      ++row.count;
     }
     to_ = &to;
   }
@@ -127,12 +135,16 @@ class Quantizer {
     if (o_.beam > 0) search_.beam = o_.beam;
     search_.n_best = 1;
     result_.machine = machine_text(*loaded_.backend, true);
-    result_.model = model_name(o_.model, loaded_.description.directory), result_.step = loaded_.description.step;
+    result_.model = model_name(o_.model, loaded_.description.directory);
+    result_.step = loaded_.description.step;
     result_.truncated = sample_.truncated;
-    result_.source = file_name(o_.source), result_.target = file_name(o_.target);
-    result_.sentences = static_cast<int64_t>(sample_.pairs.size()), result_.beam = search_.beam;
+    result_.source = file_name(o_.source);
+    result_.target = file_name(o_.target);
+    result_.sentences = static_cast<int64_t>(sample_.pairs.size());
+    result_.beam = search_.beam;
     const TokenizerChoice choice = choose_tokenizer(o_.tokenize, {&sample_.references, 1});
-    evaluation_.tokenizer = choice.tokenizer, result_.tokenizer = choice.tokenizer.name();
+    evaluation_.tokenizer = choice.tokenizer;
+    result_.tokenizer = choice.tokenizer.name();
     if (!choice.notice().empty()) progress_(choice.notice());
     const std::string doubt =
         doubt_about_sides(*loaded_.model, loaded_.description.vocabularies, o_.source, o_.target, sample_.sources, sample_.references);
@@ -176,7 +188,8 @@ class Quantizer {
     };
     constexpr double kEntropy = 0.1;  // approximate share of the time
     const CrossEntropy entropy = cross_entropy(model, batches_, 0, 1, [&](double done) { return tell(kEntropy * done, "log-perplexity"); });
-    s.log_perplexity = entropy.per_token(), result_.target_tokens = entropy.tokens;
+    s.log_perplexity = entropy.per_token();
+    result_.target_tokens = entropy.tokens;
     Translator translator(model, loaded_.description.vocabularies, search_, o_.batch_sentences, kLongestTranslated);
     const std::vector<std::string> some = spread(sample_.sources, kWarmUp);
     const double warm_up = (1 - kEntropy) * static_cast<double>(some.size()) / static_cast<double>(some.size() + sample_.sources.size());
@@ -236,7 +249,8 @@ class Quantizer {
     }
     if (!within(now)) {
       for (size_t i = 0; i < candidate_.count(); ++i) candidate_.use_integers(i);
-      now = all, hypotheses_ = all_hypotheses;
+      now = all;
+      hypotheses_ = all_hypotheses;
       result_.scores.pop_back();
     }
     now.name = "int8";

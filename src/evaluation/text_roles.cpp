@@ -55,7 +55,10 @@ std::string doubt_about_sides(Model& model, const Vocabularies& v, const std::st
   for (size_t i = 0; i < sources.size() && given.size() < kPairs; ++i) {
     EncodedPair one = encode_pair(v.source(), v.target(), sources[i], targets[i]);
     EncodedPair other = encode_pair(v.source(), v.target(), targets[i], sources[i]);
-    if (usable(one) && usable(other)) given.push_back(std::move(one)), swapped.push_back(std::move(other));
+    if (usable(one) && usable(other)) {
+      given.push_back(std::move(one));
+      swapped.push_back(std::move(other));
+    }
   }
   if (given.empty()) return "";
   const auto nats = [&](const std::vector<EncodedPair>& pairs) { return cross_entropy(model, make_batches(pairs, 1000)).per_token(); };

@@ -11,8 +11,10 @@ namespace {
 
 void add(const PackedTokens& tokens, int32_t unknown, UnknownText& counts) {
   const auto found = std::count(tokens.tokens.begin(), tokens.tokens.end(), unknown);
-  counts.pieces += static_cast<int64_t>(tokens.tokens.size()) - 1, counts.unknown += found;
-  ++counts.sentences, counts.affected += found > 0;
+  counts.pieces += static_cast<int64_t>(tokens.tokens.size()) - 1;
+  counts.unknown += found;
+  ++counts.sentences;
+  counts.affected += found > 0;
 }
 
 double percent(int64_t part, int64_t whole) { return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0; }
@@ -42,7 +44,8 @@ UnknownTexts count_unknown(const TokenStore& store, const Vocabularies& vocabula
   for (int64_t i = 0; i < looked_at; ++i) {
     PackedTokens source, target;
     store.append(store.size() * i / looked_at, source, target);
-    add(source, vocabularies.source().unk(), counts.source), add(target, vocabularies.target().unk(), counts.target);
+    add(source, vocabularies.source().unk(), counts.source);
+    add(target, vocabularies.target().unk(), counts.target);
   }
   return counts;
 }

@@ -18,7 +18,8 @@ constexpr Tag kBoundaryTag = 37, kOutputTag = 38;  // the index of the tensor is
 // Truncates a side that is too long and returns whether it was.
 bool cut(std::vector<int32_t>& side, int32_t end) {
   if (side.size() <= kLongestValidated) return false;
-  side.resize(kLongestValidated), side.back() = end;
+  side.resize(kLongestValidated);
+  side.back() = end;
   return true;
 }
 
@@ -29,7 +30,8 @@ ParallelSentences read_sentences(const std::string& source, const std::string& t
   PairReader reader({source, target, "", 1});
   std::string_view from, to;
   while (reader.next(from, to)) {
-    s.sources.emplace_back(from), s.references.emplace_back(to);
+    s.sources.emplace_back(from);
+    s.references.emplace_back(to);
     s.pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), from, to));
     s.truncated += cut(s.pairs.back().source, vocabularies.source().eos());
     s.truncated += cut(s.pairs.back().target, vocabularies.target().eos());
@@ -46,7 +48,8 @@ CrossEntropy cross_entropy(Model& model, std::span<const Batch> batches, size_t 
     arena.release({});
     Tape tape(model.parameters(), arena);
     const LossSums sums = model.loss(tape, batches[i], 0.0).read();
-    total.nll += sums.nll, total.tokens += sums.tokens;
+    total.nll += sums.nll;
+    total.tokens += sums.tokens;
   }
   return total;
 }
@@ -68,7 +71,9 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
       screen_(rank.screen),
       stop_(rank.stop) {
   ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
-  sources_ = std::move(s.sources), references_ = std::move(s.references), truncated_ = s.truncated;
+  sources_ = std::move(s.sources);
+  references_ = std::move(s.references);
+  truncated_ = s.truncated;
   require_sentences(config, static_cast<int64_t>(s.pairs.size()));
   batches_ = make_batches(s.pairs, config.batch_tokens);
   if (rank.scores && std::any_of(config.metrics.begin(), config.metrics.end(), is_tokenized))
@@ -93,7 +98,9 @@ std::optional<double> Validator::cross_entropy(Model& model, Communicator& comm,
       starling::cross_entropy(model, batches_, static_cast<size_t>(comm.rank()), static_cast<size_t>(comm.size()), look);
   const Tensor total({3}, DType::f64);  // negative log-likelihood, tokens, ranks that gave up
   const std::span<double> sums = doubles_of(total);
-  sums[0] = own.nll, sums[1] = static_cast<double>(own.tokens), sums[2] = stopped ? 1 : 0;
+  sums[0] = own.nll;
+  sums[1] = static_cast<double>(own.tokens);
+  sums[2] = stopped ? 1 : 0;
   comm.all_reduce(total).wait(kNoDeadline);
   if (sums[2] > 0) return std::nullopt;
   return sums[0] / std::max(sums[1], 1.0);
@@ -157,14 +164,16 @@ Validator::Result Validator::run(Model& model, Communicator& comm, const std::st
       const std::optional<double> measured = cross_entropy(model, comm, progress);
       if (!measured) return {.stopped = true};
       result.scores.emplace_back(metric, *measured);
-      entropy_seconds = steady_seconds() - before, begun_ += entropy_seconds_;
+      entropy_seconds = steady_seconds() - before;
+      begun_ += entropy_seconds_;
       continue;
     }
     if (hypotheses.empty()) {
       std::optional<std::vector<std::string>> translations = translate(model, comm, progress);
       if (!translations) return {.stopped = true};
       hypotheses = std::move(*translations);
-      translation_seconds = steady_seconds() - before, begun_ += translation_seconds_;
+      translation_seconds = steady_seconds() - before;
+      begun_ += translation_seconds_;
       const size_t at = hypotheses.size() / 3;
       result.example = fmt::format("{} => {} (reference: {})", sources_[at], hypotheses[at], references_[at]);
     }
@@ -173,7 +182,8 @@ Validator::Result Validator::run(Model& model, Communicator& comm, const std::st
     result.scores.emplace_back(metric, score.score);
     if (metric == "bleu") result.length_ratio = score.length_ratio;
   }
-  entropy_seconds_ = entropy_seconds, translation_seconds_ = translation_seconds;
+  entropy_seconds_ = entropy_seconds;
+  translation_seconds_ = translation_seconds;
   result.seconds = steady_seconds() - start;
   return result;
 }
@@ -259,7 +269,8 @@ Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const 
     Tape tape(part.parameters(), arena);
     const LossSums sums =
         mesh.hybrid() ? hybrid_loss(part, mesh, batches_[i], tape, sent) : stage_loss(part, mesh, batches_[i], tape, sent);
-    doubles_of(total)[0] += sums.nll, doubles_of(total)[1] += static_cast<double>(sums.tokens);
+    doubles_of(total)[0] += sums.nll;
+    doubles_of(total)[1] += static_cast<double>(sums.tokens);
   }
   for (const Pending& p : sent) p.wait(kNoDeadline);
   mesh.all().all_reduce(total).wait(kNoDeadline);

@@ -60,7 +60,8 @@ std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
   add("vocab", "Subword vocabulary (SentencePiece)", c.vocab);
   add("model", "Architecture", model);
   add("train", "Optimization, run directory and limits", c.train);
-  add("refine", "Refinement by sampled translations", c.refine), all.back().needs = {{"train.objective", {"mixed"}}};
+  add("refine", "Refinement by sampled translations", c.refine);
+  all.back().needs = {{"train.objective", {"mixed"}}};
   add("strategy", "Several workers", c.strategy);
   add("parallel", "A model divided among several ranks", c.parallel);
   add("valid", "Validation", c.valid);

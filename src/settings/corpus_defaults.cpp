@@ -50,7 +50,8 @@ double estimated_pieces(FileSystem& files, const std::string& path) {
       // When the reader begins another block, everything before it has been counted.
       if (seen >= kSample && reader.bytes_read() > read) return pieces * size / static_cast<double>(read);
       for (const char32_t c : decode_utf8(line)) pieces += pieces_of(c);
-      pieces += pieces_of('\n'), seen += line.size() + 1;
+      pieces += pieces_of('\n');
+      seen += line.size() + 1;
     }
   } catch (const Error&) {  // reading the corpus will report it
     const bool packed = path.ends_with(".gz") || path.ends_with(".zst");
