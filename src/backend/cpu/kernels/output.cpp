@@ -103,10 +103,7 @@ void smoothed_loss_row(const LossTask& t, int64_t V) {
   const float at_target = clamped_target(t);
   const RowSums sums = exponentials<Bounded>(t.logits, V, t.bound);
   write_loss(t, V, sums, at_target);
-  if (t.dlogits) {
-    loss_gradient < T;
-    Bounded > (t, V, t.weight / sums.exponentials, V);
-  }
+  if (t.dlogits) loss_gradient<T, Bounded>(t, V, t.weight / sums.exponentials, V);
 }
 
 template <class T>
@@ -115,11 +112,9 @@ void smoothed_loss(const LossTask& t, int64_t V) {
     t.out[0] = t.out[1] = t.out[2] = 0;
     if (t.dlogits) std::memset(t.dlogits, 0, V * sizeof(T));
   } else if (t.bound > 0) {
-    smoothed_loss_row < T;
-    true > (t, V);
+    smoothed_loss_row<T, true>(t, V);
   } else {
-    smoothed_loss_row < T;
-    false > (t, V);
+    smoothed_loss_row<T, false>(t, V);
   }
 }
 
@@ -196,11 +191,9 @@ void paired_loss(const LossTask (&pair)[2], int64_t V, float r_drop) {
       if (t.dlogits) std::memset(t.dlogits, 0, V * sizeof(T));
     }
   } else if (pair[0].bound > 0) {
-    paired_loss_rows < T;
-    true > (pair, V, r_drop);
+    paired_loss_rows<T, true>(pair, V, r_drop);
   } else {
-    paired_loss_rows < T;
-    false > (pair, V, r_drop);
+    paired_loss_rows<T, false>(pair, V, r_drop);
   }
 }
 

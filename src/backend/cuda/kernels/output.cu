@@ -89,10 +89,7 @@ __global__ void __launch_bounds__(kMostThreads) smoothed_loss_kernel(Loss t) {
   } else if (threadIdx.x == 0) {
     write_row_loss(t, n, 0, 1, 0, 0);
   }
-  if (t.dlogits) {
-    write_gradient<W;
-    T>(t, n, row, (t.weights ? t.weights[n] : 1.0f) / sums.exponentials, target < 0);
-  }
+  if (t.dlogits) write_gradient<W, T>(t, n, row, (t.weights ? t.weights[n] : 1.0f) / sums.exponentials, target < 0);
 }
 
 // One block per pair of rows, which rarely fit into shared memory together; so exponentials are computed twice rather than kept. d = (x -
@@ -205,8 +202,7 @@ __global__ void __launch_bounds__(kMostThreads) shard_loss_kernel(Loss t) {
   if (threadIdx.x == 0) write_row_loss(t, n, t.group_top[n], sums[0], sums[1], sums[2]);
   if (!t.dlogits) return;
   const float weight = t.weights ? t.weights[n] : 1.0f;
-  write_gradient<W;
-  T>(t, n, t.logits + n * t.columns, weight * t.top[n] / sums[0], t.targets[n] < 0);
+  write_gradient<W, T>(t, n, t.logits + n * t.columns, weight * t.top[n] / sums[0], t.targets[n] < 0);
 }
 
 __global__ void loss_sums_kernel(LossSums t) {
