@@ -1,5 +1,5 @@
-// The backward pass in which buckets become complete is one call, but its time passes in pieces: one up to the end of each bucket, so that
-// the simulator can start a bucket's exchange when the bucket is complete.
+// Splits the time of a backward pass, which is one call, into pieces that end where buckets become complete, so that the simulator can
+// start a bucket's exchange at that moment.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ class BucketTimes {
     begin_piece();
     body();
     end_piece();
-    // The buckets that were complete before this step, and those that are not yet.
+    // Adds the work for buckets that were complete before this step, and for those that are not yet.
     Work rest = work_(buckets_);
     for (size_t b = 0; b < buckets_; ++b) {
       if (b >= first_ && b <= next_) continue;
@@ -38,7 +38,7 @@ class BucketTimes {
     work_ = nullptr;
     if (rest.flops > 0) clock_.spend(rest, [] {});
   }
-  // Bucket b is complete: calls exchange between two pieces of a step's time, or immediately where no step is under way.
+  // Called when bucket b is complete: calls exchange between two pieces of a step's time, or immediately if no step is under way.
   void bucket_ready(size_t b, const std::function<void(size_t)>& exchange) {
     if (!work_) return exchange(b);
     end_piece();
@@ -59,7 +59,7 @@ class BucketTimes {
   }
 
   Clock& clock_;
-  size_t buckets_, first_ = 0, next_ = 0;  // the first is that of the step
+  size_t buckets_, first_ = 0, next_ = 0;  // first_: at the beginning of the step
   bool computing_ = false;
   std::function<Work(size_t)> work_;  // while a step is under way
 };

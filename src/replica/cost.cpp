@@ -14,13 +14,13 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
     if (p->shape.rank() != 2) continue;
     const auto count = static_cast<double>(p->shape.count());
     const double product = 2 * count, whole_product = 2 * static_cast<double>(p->whole.count());  // per row, of what is here and of all
-    // Packed elements are read; those of gradients, f32, read and written. Packing reads f32 and writes, for which caches read first.
+    // Packed elements are read; f32 gradients are read and written. Packing reads f32 and writes packed elements, which caches read first.
     const double read = element * count, added = 8 * count, packed = (4 + 2 * element) * count;
     const bool here = p->hold != Parameter::absent;
     const bool apart = std::find(p->units.begin(), p->units.end(), model.parameters().units().everywhere) != p->units.end();
     Part& unit_part = units_[p->units.front()];
     Part &forward_part = apart ? output_forward_ : forward_, &backward_part = apart ? output_backward_ : backward_;
-    // Of each bucket the share of p that it has.
+    // Adds to each bucket its share of p.
     const auto each_share = [&](const auto& add) {
       for (size_t b = 0; p->hold == Parameter::owned && b < buckets.size(); ++b) {
         const int64_t begin = std::max(p->offset, buckets[b].range.begin),
@@ -56,7 +56,7 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
       (recurrent ? forward.recurrent_row : forward.row) += product;
       forward.moved += read, forward.packed += packed;
     }
-    // The gradient of the rows, step by step where they are recurrent, and the weights', of all rows at once.
+    // The gradient of the rows is computed step by step where they are recurrent; that of the weights, for all rows at once.
     const auto add_backward = [&](Part& part, double share) {
       Side& side = source ? part.source : part.target;
       (recurrent ? side.recurrent_row : side.row) += product * share, side.row += product * share;

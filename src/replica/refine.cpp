@@ -14,8 +14,8 @@
 namespace starling {
 namespace {
 
-constexpr uint64_t kSamplingSite = 0x73616d706c65;  // tells this use of the run's seed from the dropout sites
-// Samples decoded at once: enough for full speed, and logits and caches stay small. Tokens: rows times the limit of their length.
+constexpr uint64_t kSamplingSite = 0x73616d706c65;  // separates this use of the run's seed from the dropout sites
+// Limits of what is decoded at once: enough for full speed, while logits and caches stay small. kTokens limits rows times maximal length.
 constexpr int64_t kRows = 1024, kTokens = 16384;
 
 std::span<const int32_t> sentence(const PackedTokens& side, int64_t b) {
@@ -27,7 +27,7 @@ std::span<const int32_t> without_end(std::span<const int32_t> tokens, int32_t en
   return !tokens.empty() && tokens.back() == end ? tokens.first(tokens.size() - 1) : tokens;
 }
 
-// Adds the samples of source b to what will be the batch, and to the sums.
+// Adds the samples of source b to the batch under construction and to the sums.
 void add_source(const Batch& share, int64_t b, const Samples& samples, const RefineOptions& options, int32_t end, Batch& weighted,
                 Refinement& sums) {
   const std::span<const int32_t> source = sentence(share.source, b), reference = without_end(sentence(share.target, b), end);
@@ -48,7 +48,7 @@ void add_source(const Batch& share, int64_t b, const Samples& samples, const Ref
 
 int64_t rows_that_fit(int64_t limit) { return std::clamp<int64_t>(kTokens / limit, 1, kRows); }
 
-// The samples of sources `begin` to `end` of the share; those of a single source in parts, if they do not fit at once.
+// Draws the samples of sources `begin` to `end` of the share; those of a single source in parts, if they do not fit at once.
 std::vector<Samples> draw(Model& model, const Batch& share, int64_t begin, int64_t end, SamplingOptions options, int64_t at_once) {
   PackedTokens sources;
   for (int64_t b = begin; b < end; ++b) {

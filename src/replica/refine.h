@@ -41,20 +41,20 @@ struct WeightedSample {
   double weight = 0;
 };
 
-// From the m samples of one source and their rewards: weight sum of (r_k - b_k) / m over equal samples, b_k the baseline over all m; in
-// order of first appearance, without those whose weight is zero (to rounding).
+// Returns the distinct samples of one source, in order of first appearance, from its m samples and their rewards. The weight is the sum of
+// (r_k - b_k) / m over equal samples, with b_k the baseline over all m; samples whose weight is zero, up to rounding, are left out.
 std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<const double> rewards, RewardBaseline baseline);
 
-// What a rank samples for an update, beside its references.
+// What a rank samples for an update, besides its references.
 struct Refinement {
   std::vector<Batch> batches;  // each source once for each of its weighted samples, in micro-batches
   double reward = 0;           // sum of the GLEU of all samples, 0 to 1 each
   double samples = 0, distinct = 0;
 };
 
-// Samples for the sources of `share` with the model as it is. Gradients of the weighted likelihood of `batches` (those of the SUM) are
-// the estimate of minus the gradient of the summed expected reward. A function of (seed, update, sample ids) and the model, up to
-// rounding: not of the share. micro_tokens: target tokens of a micro-batch.
+// Samples translations of the sources of `share` with the current model. The summed gradient of the weighted loss of `batches` estimates
+// minus the gradient of the summed expected reward. The result depends on (seed, update, sample ids) and, up to rounding, the model, but
+// not on the share. micro_tokens: target tokens of a micro-batch.
 Refinement sample_refinement(Model& model, const Batch& share, const RefineOptions& options, uint64_t seed, int64_t update,
                              int64_t micro_tokens);
 

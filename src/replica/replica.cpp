@@ -11,7 +11,7 @@
 namespace starling {
 namespace {
 
-// Those whose whole gradient is made here.
+// Returns the tables whose whole gradient is computed on this rank.
 std::vector<ExchangedTable> exchanged_tables(Model& model) {
   const UnitRange& here = model.parameters().units();
   std::vector<ExchangedTable> tables;
@@ -25,7 +25,7 @@ std::vector<MatrixPlace> muon_matrices(Model& model, const OptimizerOptions& opt
   return options.optimizer == OptimizerKind::muon ? layer_matrices(model) : std::vector<MatrixPlace>{};
 }
 
-// Of tokens those of a shard, as rows of its table.
+// Keeps this shard's tokens, as local row indices of its table.
 void to_local_rows(std::vector<int32_t>& tokens, const VocabularyShard& shard, int64_t rows) {
   if (!shard.group) return;
   for (int32_t& token : tokens) token -= static_cast<int32_t>(shard.first);
@@ -35,8 +35,8 @@ void to_local_rows(std::vector<int32_t>& tokens, const VocabularyShard& shard, i
 // Target tokens of the text.
 double tokens_of(const Batch& batch) { return static_cast<double>(batch.target.count() / passes_of(batch)); }
 
-// What stands for a batch on an idle backend: the same ops in the same order, so that gradients become complete as they would, but a batch
-// that costs the host nothing. Time is charged for the whole batch.
+// Returns a stand-in for a batch on a MetaBackend: the same ops run in the same order, so that gradients become complete as they would, but
+// it costs the host nothing. Time is charged for the whole batch.
 Batch one_token_each(const Batch& batch) {
   Batch one;
   one.epoch = batch.epoch, one.index = batch.index;
@@ -81,7 +81,7 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
   begin();
 }
 
-// What is on its way still has a place to come to.
+// Transfers under way still need their destination.
 Replica::~Replica() {
   try {
     if (std::uncaught_exceptions() == 0) parameters().wait_for_parameters();
@@ -130,9 +130,15 @@ void Replica::gradients(const Calls& calls) {
                                     : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size());
   for (const PipelineOp& turn : turns) {
     switch (turn.kind) {
-      case PipelineOp::forward: forward(turn.pass); break;
-      case PipelineOp::output: output(turn.pass); break;
-      case PipelineOp::backward: backward(turn.pass); break;
+      case PipelineOp::forward:
+        forward(turn.pass);
+        break;
+      case PipelineOp::output:
+        output(turn.pass);
+        break;
+      case PipelineOp::backward:
+        backward(turn.pass);
+        break;
     }
     const bool losses = turn.kind == (mesh_.hybrid() ? PipelineOp::output : PipelineOp::forward);
     if (losses && turn.pass + 1 == share_.size() && calls.forward_done) calls.forward_done();
@@ -155,7 +161,7 @@ StepSums Replica::sums() {
   totals.samples = refinement_->samples;
   totals.distinct = refinement_->distinct;
   if (losses_.empty()) return sums;
-  Tensor numbers(loss_sums_.shape(), DType::f64);  // here, so that one wait is enough
+  Tensor numbers(loss_sums_.shape(), DType::f64);  // on the host, so that one wait is enough
   if (loss_sums_.has_elements()) numbers.copy_from(loss_sums_);
   for (size_t i = 0; i < losses_.size(); ++i) {
     const auto at = static_cast<int64_t>(i);
@@ -177,7 +183,7 @@ StepSums Replica::sums() {
 }
 
 double Replica::part_tokens() {
-  if (share_.size() > references_ || share_.empty() || !mesh_.counts()) return 0;  // the gradient of samples is another
+  if (share_.size() > references_ || share_.empty() || !mesh_.counts()) return 0;  // samples have another gradient
   if (comm().size() == 1) return share_.size() == 1 || mesh_.divided() ? 0 : tokens_of(*share_.front());
   double tokens = 0;
   for (const Batch* batch : share_) tokens += tokens_of(*batch);
@@ -186,7 +192,7 @@ double Replica::part_tokens() {
 
 PassRows Replica::rows_of(size_t index, size_t step) {
   const ChunkedPass& pass = *passes_[index].model;
-  const Batch& batch = *share_[index];  // for which one token may stand
+  const Batch& batch = *share_[index];  // the whole one, even if one token stands in for it
   return pass.steps() > 1 ? cost_.rows(batch, pass.share(step)) : cost_.rows(batch);
 }
 
@@ -196,8 +202,8 @@ void Replica::forward(size_t index) {
   Loss loss;
   for (size_t i = 0; i < pass.model->steps(); ++i) {
     StageStep& step = passes_.next_step(index, options_.seed, static_cast<uint64_t>(optimizer_.updates() + 1));
-    // A loss computes its own gradients on the way forward: an output table that nothing else uses is complete before the backward pass
-    // begins. Its bucket leaves as soon as that pass does.
+    // A loss computes its own gradients during the forward pass: an output table that nothing else uses is complete before the backward
+    // pass begins. Its bucket is exchanged as soon as the backward pass begins.
     step.tape.on_gradient_ready = [this, &pass, index](const Parameter& p) {
       if (!pass.backwards)
         pass.complete.push_back(&p);
@@ -298,11 +304,13 @@ void Replica::backward(size_t index) {
     if (last && mesh_.shards() == 1) {
       const size_t buckets = strategy_->buckets().size();
       bucket_times_.spend(
-          [&](size_t b) { return of_pass(index, b < buckets ? cost_.backward(rows, static_cast<int64_t>(b), packs) : Work{Work::backward}); },
+          [&](size_t b) {
+            return of_pass(index, b < buckets ? cost_.backward(rows, static_cast<int64_t>(b), packs) : Work{Work::backward});
+          },
           body);
     } else {
-      // Between shards the time passes between their exchanges: on all of them together, and not where buckets end, which is elsewhere on
-      // the rank that also owns what is not cut.
+      // With shards, the time passes between their exchanges, for all of them together, and not where buckets end: those differ on the rank
+      // that also owns the parameters that are not cut.
       compute(of_pass(index, cost_.backward(rows, -1, packs)), i, body);
     }
     times_.backward += clock().seconds() - start;
@@ -314,7 +322,7 @@ void Replica::backward(size_t index) {
   }
 }
 
-// What other stages add to a gradient comes after the pass.
+// Gradients to which other stages contribute are completed after the pass.
 void Replica::gradient_complete(const Parameter& p) {
   if (p.hold == Parameter::owned && !shared_.has(p)) tracker_.complete(p);
 }
@@ -353,7 +361,7 @@ Worker::UpdatePlan Replica::plan_update(const StepSums& sums, double gradient_no
   const double clip = clip_norm(options_.optimizer, update);
   const double factor = clip > 0 && gradient_norm > clip ? clip / gradient_norm : 1.0;
   const int64_t at = take_ ? take_->after : update;
-  double end = schedule_end_;  // or where time will have gone if it goes on so
+  double end = schedule_end_;  // or where the time runs out at this pace, if that is sooner
   if (const double gone = sums.control.time_gone; gone > 0) end = std::min(end, static_cast<double>(at) / std::min(gone, 1.0));
   return {factor / gradient_divisor(sums.totals), (take_ ? take_->rate_factor : 1) * starling::learning_rate(options_.optimizer, at, end)};
 }

@@ -1,5 +1,5 @@
 // The replica of one rank, or the rank's part of one: its model, optimizer and moving average, and what a strategy needs of them. The
-// trainer, the benchmark and the simulator share it.
+// trainer, the benchmark and the simulator share this code.
 #pragma once
 
 #include <functional>
@@ -32,39 +32,39 @@ struct StepOptions {
   bool beta2_by_tokens = false;        // beta2 is what one batch forgets (train.beta2-tokens)
 };
 
-// The weights of layers, which are Muon's, by offset; tables are looked up row by row.
+// Returns the weight matrices of layers, which Muon updates, by offset; not tables, which are looked up row by row.
 std::vector<MatrixPlace> layer_matrices(Model& model);
 
 class Replica : private Worker {
  public:
-  // world: one for all of this rank; a model on an idle backend is only timed.
+  // world: the one that everything on this rank uses. A model on a MetaBackend is only timed.
   Replica(Model& model, const StepOptions& options, World& world) : Replica(model, options, world, nullptr) {}
   ~Replica() override;
-  // The part of a replica that the mesh, which must live as long as this, gives to this rank.
+  // Makes the part of a replica that the mesh gives to this rank. The mesh must outlive this.
   Replica(Model& model, const StepOptions& options, World& world, const Mesh& mesh) : Replica(model, options, world, &mesh) {}
 
-  // One update, of all ranks together: this replica's share of the global batch in micro-batches (possibly none), the same on all its
-  // ranks; the gradient is the sum over all of them divided once by their target tokens (or sentences). What `end` asks for comes back in
-  // every rank's StepResult::control. Throws Error naming the batch, before anything has changed, if the loss or a gradient is not finite (as in
-  // Strategy).
+  // Makes one update, together with all ranks. share: this replica's share of the global batch in micro-batches (possibly none), the same
+  // on all ranks of the replica. The gradient is the sum over all replicas, divided once by their target tokens (or sentences). What `end`
+  // asks for is returned in StepResult::control on every rank. Throws DivergedError, naming the batch and before anything has changed, if
+  // the loss or a gradient is not finite (as in Strategy).
   struct End {
     bool stop = false, finished = false;  // as in StepControl
     double time_gone = 0;
   };
   StepResult step(std::span<const Batch> share, End end) { return step(share, end, Refinement{}); }
   StepResult step(std::span<const Batch> share) { return step(share, End{}); }
-  // The same with samples of the share's sources (replica/refine.h), whose gradients are added. Statistics count the share alone.
+  // The same with samples of the share's sources (replica/refine.h), whose gradients are added; losses and tokens count the share alone.
   StepResult step(std::span<const Batch> share, End end, const Refinement& refinement);
 
-  // As in Strategy, for this rank. A new replica has begun; one whose parameters were loaded begins again.
+  // Calls Strategy::begin for this rank. The constructor has done so; call it again once parameters were loaded.
   void begin() { strategy_->begin(*this); }
-  // Once parameters have changed otherwise than by step(): those that other ranks of the replica have copies of go there. Collective among
-  // the replica.
+  // To be called after parameters have changed other than by step(): updates the copies that other ranks of the replica hold. Collective
+  // among the replica.
   void share_parameters() { shared_.share(); }
   std::vector<Strategy::StateTensor> strategy_state() { return strategy_->state(*this); }
   Tensor deployed(bool final) { return strategy_->deployed(*this, final); }
   void leave() { strategy_->leave(*this); }
-  // What a server asks between its messages, as its only step is the whole run (Worker::asked_to_stop).
+  // Sets what a server asks between its messages, since its only step is the whole run (Worker::asked_to_stop).
   void on_asked_to_stop(std::function<bool()> asked) { asked_ = std::move(asked); }
 
   Model& model() { return model_; }
@@ -72,10 +72,11 @@ class Replica : private Worker {
   int64_t moments_since() const { return optimizer_.moments_since(); }
   const Strategy& strategy() const { return *strategy_; }
   const ComputeCost& cost() const { return cost_; }
-  // The update that the schedule of the learning rate ends at; where nobody says, max_steps.
+  // Sets the update at which the schedule of the learning rate ends; max_steps by default.
   void end_schedule_at(int64_t update) { schedule_end_ = static_cast<double>(update); }
-  // Where the batch grows (settings/batch_size_schedule.h), before each update: how many batches of the stream it takes, how many there
-  // will have been after it, which is its place in the schedule, and the factor of its learning rate.
+  // To be called before each update where the batch grows (settings/batch_size_schedule.h). batches: how many batches of the stream the
+  // update takes; after: how many will have been taken after it, which is its place in the schedule; rate_factor: the factor on its
+  // learning rate.
   struct Take {
     int64_t batches, after;
     double rate_factor;
@@ -85,19 +86,19 @@ class Replica : private Worker {
   int64_t steps() const { return optimizer_.updates(); }
   // The moving average of the parameters (flat); kept by the first replica; an empty tensor when train.ema is 0.
   const Tensor& average() const { return average_; }
-  // Sent so far to other ranks of the replica.
+  // Bytes sent so far to other ranks of the replica.
   struct Bytes {
-    int64_t boundaries = 0, shared = 0;  // from stage to stage, and put together there; for parameters that several have
-    double shards = 0;                   // within layers, as ShardCommunicator counts
+    int64_t boundaries = 0, shared = 0;  // between stages, put together by their shards; for parameters that several ranks hold
+    double shards = 0;                   // within layers, as ShardCommunicator counts them
   };
   Bytes bytes_sent() const { return {passes_.bytes_sent(), shared_.bytes_sent(), mesh_.tensor_parallel().bytes_sent()}; }
-  // What the passes under way took, at most, so far.
+  // The most bytes that passes under way have taken so far.
   int64_t activation_bytes() const { return passes_.activation_bytes(); }
 
-  // Where the time of the steps went, seconds, summed up: on this rank.
+  // Where the time of the steps went on this rank: sums, in seconds.
   struct Times {
     double forward = 0, backward = 0, total = 0;
-    double passes = 0;  // forward and backward passes with what a stage waits for between them
+    double passes = 0;  // forward and backward passes, a stage's waits between them included
     int64_t steps = 0;
   };
   const Times& times() const { return times_; }
@@ -123,23 +124,23 @@ class Replica : private Worker {
   int64_t planned_updates() const override { return options_.max_steps; }
   std::string step_name() const override;
   void forward(size_t index);
-  // The first pass after an update, whose parameters may be on their way. It is one call, but its time passes unit by unit.
+  // Runs the first pass after an update, whose parameters may still be arriving. It is one call, but its time passes unit by unit.
   void forward_by_units(const PassRows& rows, const std::function<void()>& body);
-  // The output's pass, both ways, where every stage has it.
+  // Runs the output forward and backward, where every stage has it.
   void output(size_t index);
   void backward(size_t index);
   // R-Drop's alpha in the next update; 0: sentences are passed once.
   double r_drop() const;
-  // A loss of this step, for its statistics; counted: the batch whose tokens it is of, or null.
+  // Keeps a loss of this step for its statistics. counted: the batch whose tokens it counts, or null.
   void keep(Loss loss, const Batch* counted);
-  // Of a step of a pass.
+  // Returns the rows of a step of a pass.
   PassRows rows_of(size_t index, size_t step);
-  // A pass's work, for traces of a model that is divided.
+  // Returns a pass's work, labelled for traces where the model is divided.
   Work of_pass(size_t index, Work work) const {
     if (mesh_.divided()) work.stage = mesh_.stage(), work.micro_batch = static_cast<int>(index);
     return work;
   }
-  // Computing that nothing of a communicator is called in, other than by shards.
+  // Runs a computation that makes no calls of a communicator, except between shards.
   template <class Body>
   void compute(const Work& work, size_t step, const Body& body) {
     if (mesh_.shards() > 1)
@@ -147,7 +148,7 @@ class Replica : private Worker {
     else
       clock().spend(work, body);
   }
-  // The last pass has completed the gradient of p here.
+  // Called when the last pass has completed the gradient of p here.
   void gradient_complete(const Parameter& p);
 
   Model& model_;
@@ -167,14 +168,14 @@ class Replica : private Worker {
   ShardedTime sharded_time_;
   Times times_;
   std::vector<const Batch*> share_;  // the references' micro-batches, then the samples'
-  std::vector<Batch> doubled_;       // those that share_ points to, with R-Drop
-  std::vector<Batch> stand_ins_;     // for them, on an idle backend
+  std::vector<Batch> doubled_;       // with R-Drop, the batches that share_ points to
+  std::vector<Batch> stand_ins_;     // for the batches of share_, on a MetaBackend
   size_t references_ = 0;
   struct KeptLoss {
     Loss loss;
     const Batch* counted;
   };
-  std::vector<KeptLoss> losses_;  // of each, whose sums are in
+  std::vector<KeptLoss> losses_;  // their sums are in loss_sums_
   Tensor loss_sums_;              // [losses, 5]
   const Refinement* refinement_ = nullptr;
   End end_;
@@ -184,7 +185,7 @@ class Replica : private Worker {
   std::optional<Take> take_;
 };
 
-// Exchanges the parameters with another flat buffer for the lifetime of this object: validation with the moving average.
+// Swaps the parameters with another flat buffer for the lifetime of this object: validation with the moving average.
 class SwappedParameters {
  public:
   SwappedParameters(ParameterStore& store, const Tensor& other);

@@ -1,5 +1,5 @@
-// How computing takes its time where layers are in shards: a pass is one call, in the middle of which the workers of a group exchange. How
-// much of it lies between which exchanges is not counted: it passes in equal parts between as many exchanges as the pass before of the same
+// Spends the time of passes whose layers are in shards. A pass is one call, in the middle of which the shards exchange. How its work is
+// distributed between these exchanges is not counted: time passes in equal parts between as many exchanges as the previous pass of the same
 // kind had.
 #pragma once
 
@@ -16,7 +16,7 @@ class ShardedTime {
  public:
   ShardedTime(Clock& clock, ShardCommunicator& group) : clock_(clock), group_(group) {}
 
-  // body() does so much; `kind` of pass: its work's, and the step of the pass.
+  // Runs body(), which does this work. Passes of the same kind: equal work.kind and step.
   template <class Body>
   void spend(const Work& work, size_t step, const Body& body) {
     work_ = work, done_ = 0, exchanges_ = 0;
@@ -40,7 +40,7 @@ class ShardedTime {
   }
 
  private:
-  // This fraction of the work is done, at least.
+  // Spends time until at least this fraction of the work is done.
   void reach(double fraction) {
     if (fraction <= done_) return;
     Work part = work_;

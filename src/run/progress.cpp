@@ -20,7 +20,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 constexpr int schema_version = 1;
 constexpr std::chrono::milliseconds draw_interval{200};
-constexpr int64_t enough_updates = 3;  // and seconds, to tell the time left from: the first updates also generate code and fill caches
+constexpr int64_t enough_updates = 3;  // and seconds, to estimate the time left from: the first updates also generate code and fill caches
 constexpr double enough_seconds = 2;
 
 int close_file(std::FILE* file) { return std::fclose(file); }
@@ -62,7 +62,7 @@ bool smart_terminal() {
 
 double rate(int64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : TrainReport::unknown; }
 
-// A piece of a line; of the live line, the pieces of the highest rank are dropped first where it is too long for the screen.
+// A piece of a line. Where the live line is too long for the screen, its pieces of the highest rank are dropped first.
 struct Piece {
   int rank;
   std::string text;
@@ -179,9 +179,9 @@ double Progress::fraction(const TrainReport& r) const {
   return r.max_steps > 0 ? std::min(1.0, static_cast<double>(r.step) / static_cast<double>(r.max_steps)) : TrainReport::unknown;
 }
 
-// The pace since `from_`, applied to what is left of the run. That is the first report at first (the part of the run before it is unknown,
-// and its updates were slow) and moves on, so that it lies between a half and all of the time back: a slow beginning is forgotten, while
-// validations and checkpoints, which come now and then, stay in. A resumed run counts from where it resumed.
+// Applies the pace since `from_` to what is left of the run. At first `from_` is the first report (the part of the run before it is
+// unknown, and its updates were slow). It then moves on so that it lies between half and all of the time back: a slow start is forgotten,
+// while occasional validations and checkpoints still count. A resumed run counts from where it resumed.
 double Progress::seconds_left(const TrainReport& r) {
   const Mark now{options_.now(), r.step, fraction(r)};
   if (std::isnan(now.fraction)) return TrainReport::unknown;

@@ -1,6 +1,6 @@
-// What a training run tells: a live line on a terminal, plain lines in <run>/train.log (and on standard output when that is no
-// terminal), and one JSON record per event in <run>/events.jsonl; docs/reference/events.md describes the records.
-// Time comes in through the options, so that tests see exact text; nothing here influences training.
+// Reports the progress of a training run: a live line on a terminal, plain lines in <run>/train.log (and on standard output when that is
+// not a terminal), and one JSON record per event in <run>/events.jsonl, which docs/reference/events.md describes.
+// Time comes in through the options, so that tests see exact text. Nothing here influences training.
 #pragma once
 
 #include <chrono>
@@ -25,18 +25,18 @@ struct ProgressOptions {
   using Time = std::chrono::system_clock::time_point;
 
   std::string directory;                           // the run directory, which must exist; "" = no files
-  bool files_later = false;                        // with "": what is told is kept for open_files()
+  bool files_later = false;                        // with "": lines and records are kept for open_files()
   bool live = false;                               // draw the live line
   std::function<void(std::string_view)> console;   // writes to the screen; empty = nowhere
   std::function<int()> width = [] { return 80; };  // columns of the screen
   std::function<Time()> now = [] { return std::chrono::system_clock::now(); };
 };
 
-// Options for this process, without files: standard output, live if it is a terminal (`mode` auto) or by force (always, never).
-// The console goes silent when standard output is closed; training goes on.
+// Returns options for this process, without files: standard output, with a live line if it is a terminal (`mode` auto), always, or never.
+// The console goes silent when standard output is closed; training continues.
 ProgressOptions console_progress(const std::string& mode);
 
-// What happened since the last report. NaN and 0 stand for unknown and are left out of the lines.
+// What happened since the last report. NaN and 0 mean unknown and are left out of the lines.
 struct TrainReport {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
   int64_t step = 0;       // updates done
@@ -44,36 +44,36 @@ struct TrainReport {
   int64_t epoch = 1;      // counted from 1
   double loss = unknown;  // mean per target token, nats
   int64_t sentences = 0, source_tokens = 0, target_tokens = 0;
-  double seconds = 0;         // they took, validation and checkpoints left out
-  bool virtual_time = false;  // these seconds are of a simulated clock
+  double seconds = 0;         // elapsed, without validation and checkpoints
+  bool virtual_time = false;  // `seconds` is of a simulated clock
   double learning_rate = unknown;
   double gradient_norm = unknown;  // before clipping
   double noise_scale = unknown;    // of the gradient, target tokens
-  double clipped = unknown;        // share of the model's clipped states, 0 to 1
-  double reward = unknown;         // mean GLEU of the samples, 0 to 1, and the share of distinct ones: refinement only
+  double clipped = unknown;        // share of the model's states that were clipped, 0 to 1
+  double reward = unknown;         // refinement only: mean GLEU of the samples, 0 to 1, and the share of distinct ones
   double distinct = unknown;
-  double consistency = unknown;  // of the two passes of R-Drop, nats per target token
+  double consistency = unknown;  // R-Drop only: divergence of the two passes, nats per target token
   double fraction = unknown;     // of the whole run, 0 to 1; unknown: step / max_steps
 };
 
 struct ValidReport {
   int64_t step = 0, epoch = 1;
   std::vector<std::pair<std::string, double>> scores;  // metric, value
-  std::string metric;                                  // the one that decides about "best"
+  std::string metric;                                  // decides about "best"
   bool best = false;                                   // the best so far
-  std::string by;                                      // the metric that says so where `metric` is equal; "": none, it is the latest
-  int64_t stalled = 0;                                 // validations without improvement
-  double seconds = 0;                                  // it took
-  std::string tokenizer;                               // of BLEU and GLEU; "": neither is measured
-  double length_ratio = -1;                            // of the translations; -1: unknown
-  std::string example;                                 // a translation to look at, may be ""
+  std::string by;            // the metric that decided: another one if `metric` is equal; "": all are, the latest wins
+  int64_t stalled = 0;       // validations without improvement
+  double seconds = 0;        // duration
+  std::string tokenizer;     // of BLEU and GLEU; "": neither is measured
+  double length_ratio = -1;  // of the translations; -1: unknown
+  std::string example;       // a translation to look at, may be ""
 };
 
 class Progress {
  public:
   // Opens the files for appending, unless the directory is ""; IoError when that fails.
   explicit Progress(ProgressOptions options);
-  // Opens them later, and writes what was told until then: a start that is refused leaves no line.
+  // Opens the files and writes what has been kept for them: a start that is refused leaves no line.
   void open_files(const std::string& directory);
   ~Progress();  // ends the live line
 
@@ -82,16 +82,17 @@ class Progress {
   // One log line, which on a terminal stays above the live line, and one record.
   void report(const TrainReport& report);
   void validation(const ValidReport& report);
-  // Removes the live line until the next report: for the last message.
+  // Removes the live line until the next report: before the last message.
   void end_live_line() { erase(); }
   // A line for people, without a record.
   void message(std::string_view text);
-  // For what is going on between updates: its live line takes the place of that of training, and its whole lines go to the log, and to a
-  // screen that draws no live line.
+  // Returns the screen for a task between updates: its live line replaces that of training; its whole lines go to the log and, where no
+  // live line is drawn, to the console.
   TaskScreen screen();
-  // A record of another type: an object with "type" and "step"; "schema" and "time" are added. Numbers that are not finite become null.
+  // Writes a record of another type: an object with "type" and "step"; "schema" and "time" are added. Numbers that are not finite become
+  // null.
   void event(const nlohmann::ordered_json& record);
-  // The record of a run that ends with an error. Where it cannot be written, that error is still what there is to tell: nothing is thrown.
+  // Writes the record of a run that ends with an error. Throws nothing if that fails: the run's own error matters more.
   void failure(int64_t step, const std::string& error, double seconds) noexcept;
 
  private:
@@ -110,9 +111,9 @@ class Progress {
   size_t drawn_ = 0;  // columns of the live line on the screen
   std::string live_;
   ProgressOptions::Time last_draw_{};
-  std::string early_log_, early_events_;  // of the time before the files are open
+  std::string early_log_, early_events_;  // kept until the files are open
 
-  // A point of the run that the time left can be reckoned from.
+  // A point of the run from which the time left can be estimated.
   struct Mark {
     ProgressOptions::Time time;
     int64_t step;

@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 std::string shard_name(int rank) { return fmt::format("rank-{}.safetensors", rank); }
 
-// The rank whose shard has this name.
+// Returns the rank whose file has this name.
 std::optional<int> rank_of(const std::string& name) {
   constexpr std::string_view before = "rank-";
   int rank = 0;
@@ -29,7 +29,7 @@ std::optional<Range> overlap(const Range& a, const Range& b) {
 
 Range range_of(const Parameter& p) { return {p.offset, p.offset + p.shape.count()}; }
 
-// Elements of the whole parameter that a tensor's layout names; of a shard they are counted in the shard.
+// Returns the elements of the whole parameter that a tensor's layout names; the layout of a shard counts them within the shard.
 std::vector<Range> ranges_of(const Json& layout, const Parameter& p) {
   const auto require = [](bool good, const std::string& what) {
     if (!good) throw std::out_of_range(what);
@@ -143,7 +143,7 @@ void RankCheckpoints::open(FileSystem& files, const std::string& path, int rank)
   }
 }
 
-// Flat states: those of all ranks together in training.safetensors, those of rank R as rankR.NAME in ranks.safetensors.
+// Flat states are in training.safetensors for all ranks together, and in ranks.safetensors as rankR.NAME for rank R.
 void RankCheckpoints::open_older(FileSystem& files, const Loaded& checkpoint) {
   ranks_ = 1;
   if (parameters_.all().size() != parameters_.declared().size() || parameters_.shards())
@@ -206,7 +206,7 @@ void RankCheckpoints::require_whole() const {
   for (const SafetensorsFile& file : files_) file.require_whole();
 }
 
-// Of these pieces what lies in a run, whose first element goes to `to`: how many elements.
+// Copies what these pieces have of a run of elements, whose first one goes to `to`; returns how many elements that is.
 int64_t RankCheckpoints::copy(const std::vector<Piece>& pieces, const Range& run, int64_t size, std::byte* to) {
   int64_t copied = 0;
   auto piece = std::partition_point(pieces.begin(), pieces.end(), [&](const Piece& p) { return p.range.end <= run.begin; });

@@ -1,6 +1,7 @@
-// rank-R.safetensors: what one rank of a run keeps beside the model. A state that has an element for each parameter (moments, raw weights)
-// is saved by the parameters' names, "adam.m/encoder.0.norm.bias"; where a rank has only ranges of one, the file's "layout" says which, and
-// of a shard how the parameter was cut. So any other number of ranks, and any other division of the parameters among them, can read it.
+// rank-R.safetensors: per-rank state, which one rank of a run keeps besides the model. A state with one element per parameter (moments, raw
+// weights) is saved under the parameters' names, such as "adam.m/encoder.0.norm.bias". Where a rank has only ranges of a parameter, the
+// file's "layout" lists them and, for a shard, says how the parameter was cut. So any other number of ranks, and any other division of the
+// parameters among them, can read it.
 #pragma once
 
 #include <deque>
@@ -22,11 +23,12 @@ class RankCheckpoint {
  public:
   // The parameters must live as long as this.
   explicit RankCheckpoint(const ParameterStore& parameters) : parameters_(parameters) {}
-  // Elements `ranges` (ascending) of a flat state, one behind the other. Tensors must stay unchanged until the part is written.
+  // Adds the elements `ranges` (ascending) of a flat state, which `elements` has contiguously. Tensors must stay unchanged until the part
+  // is written.
   void add(const std::string& state, const Tensor& elements, std::span<const Range> ranges);
-  // A tensor as it is.
+  // Adds a tensor as it is, which has no elements per parameter.
   void add(const std::string& name, const Tensor& tensor);
-  // The file; nothing if nothing was added.
+  // Returns the file; nothing if nothing was added.
   std::optional<Part> part(int rank);
 
  private:
@@ -34,29 +36,32 @@ class RankCheckpoint {
 
   const ParameterStore& parameters_;
   std::vector<NamedBytes> tensors_;
-  std::vector<Tensor> here_;  // in the host's memory: what the bytes of tensors_ belong to
+  std::vector<Tensor> here_;  // in host memory: they own the bytes of tensors_
   nlohmann::json layout_ = nlohmann::json::object();
 };
 
-// The shards of a checkpoint, mapped; also training.safetensors and ranks.safetensors of older versions, which had the flat states.
+// Reads the per-rank files of a checkpoint, memory-mapped; also training.safetensors and ranks.safetensors of older versions, which have
+// flat states.
 class RankCheckpoints {
  public:
-  // Of a run whose replicas had so many ranks each. DataError for a layout that does not fit its tensors or the parameters.
+  // replica_ranks: ranks per replica in the run that saved the checkpoint. Throws DataError for a layout that does not fit its tensors or
+  // the parameters.
   RankCheckpoints(FileSystem& files, const Loaded& checkpoint, const ParameterStore& parameters, int replica_ranks = 1);
 
-  // Elements `ranges` of a flat state, one behind the other, from the shards of a replica (nothing: from those of all ranks together).
-  // False, with zeros in between, if not all of them are there in elements of this size; padding between parameters is zero.
+  // Reads the elements `ranges` of a flat state contiguously from the files of a replica (nullopt: from those of all ranks together).
+  // Returns false, with zeros for what is missing, unless all of them are there in elements of this size; padding between parameters is
+  // zero.
   bool read(const std::string& state, std::optional<int> replica, std::span<const Range> ranges, std::span<std::byte> to) const;
-  // IoError when a shard was cut short while it was read. read() asks it itself; to be asked behind the reading of what find() gave.
+  // Throws IoError if a file was truncated while it was read. read() calls it itself; call it after reading what find() returned.
   void require_whole() const;
-  // Whether any shard has some of the state.
+  // Whether any file has a part of the state.
   bool has(const std::string& state) const { return pieces_.contains(state); }
-  // A tensor as it was added; null if there is none of that name and size.
+  // Returns a tensor as it was added; null if there is none of that name and size.
   const NamedBytes* find(int rank, const std::string& name, int64_t bytes) const;
-  // Whether ranks have tensors that are not of the parameters: what a strategy keeps for each.
+  // Whether ranks other than 0 have tensors without elements per parameter: a strategy's per-rank state.
   bool has_own() const;
-  int replicas() const { return (ranks_ + replica_ranks_ - 1) / replica_ranks_; }  // that have shards
-  // DataError, naming the checkpoint, unless a state is whole.
+  int replicas() const { return (ranks_ + replica_ranks_ - 1) / replica_ranks_; }  // that have files
+  // Throws DataError, naming checkpoint and state, unless `whole`.
   void require(bool whole, const std::string& state) const;
 
  private:
@@ -71,7 +76,7 @@ class RankCheckpoints {
   void open_older(FileSystem& files, const Loaded& checkpoint);
   void add_older(int rank, const std::string& name, const NamedBytes& flat, const std::string& prefix);
 
-  const ParameterStore& parameters_;  // a part of the model's, where that is divided
+  const ParameterStore& parameters_;  // this rank's part, where the model is divided
   const std::string directory_;
   std::deque<SafetensorsFile> files_;
   std::map<std::string, Pieces> pieces_;

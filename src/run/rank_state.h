@@ -1,5 +1,5 @@
-// What a run's ranks have for themselves: each rank gives its own for a checkpoint, and gets it back from the first rank with the same part
-// of the model (rank 0, unless the model is divided), which reads the files.
+// Saves and restores per-rank state: for a checkpoint each rank gives its own; on resume it gets it back from the first rank with the same
+// part of the model (rank 0, unless the model is divided), which reads the files.
 // The calls of a resume are collective: every rank makes the same ones in the same order.
 #pragma once
 
@@ -16,24 +16,25 @@ class RankState {
  public:
   RankState(Replica& replica, const Mesh& mesh) : replica_(replica), mesh_(mesh), comm_(mesh.data_parallel()) {}
 
-  // This rank's file; nothing if other ranks have all of it. Where replicas are merged: its own with its optimizer; else the optimizer's
-  // state for what this rank owns, and rank 0's raw parameters where the model has their average. Further what the strategy keeps. Where
-  // replicas are served, rank 0's is that of the servers. values: the replica's parameters, wherever they lie while others are deployed;
-  // strategy: strategy_state(). Tensors must stay unchanged until the part is written.
+  // Returns this rank's file; nothing if other ranks have all of it. Where replicas are merged, it has the replica's parameters and
+  // optimizer state; where they are equal, the optimizer state of what this rank owns; on the first replica, also the raw parameters if the
+  // model has their moving average. The strategy's state is added; on rank 0 of served replicas that is the servers' state. values: the
+  // replica's parameters, wherever they are while others are deployed; strategy: strategy_state(). Tensors must stay unchanged until the
+  // part is written.
   std::optional<Part> shard(const Tensor& values, const std::vector<Strategy::StateTensor>& strategy);
 
-  // Every rank gets the optimizer's state of what it owns; where replicas were merged, the mean of theirs. False where the checkpoint lacks
-  // it (it was trained by another optimizer): moments begin anew after the update that the optimizer is at. saved: of those that read,
+  // Gives every rank the optimizer state of what it owns; where replicas were merged, the mean of theirs. Returns false if the checkpoint
+  // lacks it (another optimizer trained it): the moments are then reset, at the optimizer's current update. saved: on the ranks that read,
   // elsewhere null.
   bool scatter_optimizer(const RankCheckpoints* saved);
-  // The strategy's state that is the same on all ranks, as far as the checkpoint has it in the same size.
+  // Restores the strategy's state that is equal on all ranks, as far as the checkpoint has it in the same size.
   void scatter_shared(const RankCheckpoints* saved);
-  // What each rank had for itself, to that rank. saved: of as many ranks and this strategy, else null. False, and nothing done, if not all
-  // of it is there, or there is no such state.
+  // Gives each rank its own state back. saved: null unless the checkpoint has as many ranks and this strategy. Returns false without
+  // changing anything if there is no such state, or not all of it is there.
   bool scatter_own(const RankCheckpoints* saved);
 
  private:
-  // A state of this rank's own: of the parameters, or a tensor of the strategy.
+  // A per-rank state: elements per parameter, or a tensor of the strategy.
   struct Own {
     std::string name;
     Tensor tensor;

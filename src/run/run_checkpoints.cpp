@@ -13,7 +13,7 @@
 namespace starling {
 namespace {
 
-// Of the run that made the checkpoint; older versions knew of whole replicas only.
+// Returns the ranks per replica of the run that made the checkpoint; older versions had only whole replicas.
 int replica_ranks(const State& state) { return state.has("replica-ranks") ? static_cast<int>(state.integer("replica-ranks")) : 1; }
 
 }  // namespace
@@ -103,7 +103,7 @@ void RunCheckpoints::resume() {
   run_.replica->begin();
   RankState ranks(*run_.replica, *run_.mesh);
   const bool own = resume_own(ranks, saved, state), merged = run_.replicas() == Replicas::merged;
-  // Without the replicas that it belongs to, what the strategy was about to do is of no use.
+  // The strategy's pending work is useless without the replicas that it belongs to.
   if (own || !merged) ranks.scatter_shared(same_parts(state) ? saved : nullptr);
   const bool moments = (own && merged) || ranks.scatter_optimizer(saved);
   run_.replica->share_parameters();
@@ -114,7 +114,7 @@ void RunCheckpoints::resume() {
                          run_.step() + 1));
 }
 
-// The one that rank 0 has found, on all ranks.
+// Returns, on all ranks, the checkpoint that rank 0 has found.
 std::optional<Loaded> RunCheckpoints::checkpoint() const {
   const Loaded* found = run_.directory && run_.directory->checkpoint() ? &*run_.directory->checkpoint() : nullptr;
   std::string text = found ? found->directory : "";
@@ -130,7 +130,7 @@ std::optional<Loaded> RunCheckpoints::checkpoint() const {
   return told;
 }
 
-// Whether the checkpoint's ranks had the parts of a model that these have.
+// Whether the checkpoint's ranks held the same parts of the model as these ranks do.
 bool RunCheckpoints::same_parts(const State& state) const {
   const Mesh& mesh = *run_.mesh;
   if (replica_ranks(state) != mesh.replica_size() || (state.has("shards") ? state.integer("shards") : 1) != mesh.shards()) return false;
@@ -138,8 +138,8 @@ bool RunCheckpoints::same_parts(const State& state) const {
   return then == cut_text(stage_units(*run_.model, mesh));
 }
 
-// Each rank resumes from what it had for itself. False if there is no such thing, or the checkpoint is not of so many ranks and this
-// strategy; replicas that differed then all begin with the deployed parameters and the mean of the moments.
+// Restores each rank's own state. Returns false if there is none, or if the checkpoint has another number of ranks or another strategy;
+// replicas that differed then all begin with the deployed parameters and the mean of the moments.
 bool RunCheckpoints::resume_own(RankState& ranks, const RankCheckpoints* saved, const State& state) {
   const bool same = state.has("ranks") && state.integer("ranks") == run_.comm().size() && same_parts(state) &&
                     state.text("strategy") == run_.config.strategy.name;
@@ -154,7 +154,7 @@ bool RunCheckpoints::resume_own(RankState& ranks, const RankCheckpoints* saved, 
   return false;
 }
 
-// The first of its stage: loads parameters and average.
+// On the first replica: loads parameters and their average.
 void RunCheckpoints::load(const Loaded& loaded, const RankCheckpoints& saved) {
   ParameterStore& parameters = run_.model->parameters();
   const Tensor& average = run_.replica->average();

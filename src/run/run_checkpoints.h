@@ -1,4 +1,5 @@
-// The checkpoints of a run: what is saved of model, ranks, data and validations, and how a start resumes from it. Rank 0 has the files.
+// Saves the checkpoints of a run (model, per-rank state, position in the data, validations) and resumes from them. Rank 0 manages the
+// files.
 #pragma once
 
 #include "decode/model_directory.h"
@@ -12,11 +13,11 @@ namespace starling {
 
 class RunCheckpoints {
  public:
-  // They must live as long as this.
+  // The arguments must outlive this.
   RunCheckpoints(RunParts& run, RunStatus& status, ValidationLoop& validations, ActionsByTime& by_time)
       : run_(run), status_(status), validations_(validations), by_time_(by_time) {}
 
-  // Goes on from the checkpoint of the run directory, if there is one. Collective.
+  // Resumes from the checkpoint in the run directory, if there is one. Collective.
   void resume();
   // Saves the run as it is. Collective as RunDriver says.
   void save();

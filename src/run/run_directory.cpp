@@ -16,7 +16,7 @@
 namespace starling {
 namespace {
 
-// Settings that only the first start of a run heeds.
+// Settings that only the first start of a run uses.
 constexpr const char* kFixed[] = {"vocab.sample-lines", "model.init-bound", "train.initial-model"};
 
 std::string value_of(const std::vector<std::string>& lines, const std::string& key) {
@@ -25,7 +25,7 @@ std::string value_of(const std::vector<std::string>& lines, const std::string& k
   return "";
 }
 
-// Whether one of its lines contains one of the texts.
+// Whether a line of the file contains one of the texts.
 bool any_line_has(const std::string& path, std::initializer_list<std::string_view> texts) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
@@ -130,13 +130,13 @@ std::string RunDirectory::remains() const {
   return fmt::format("{}", fmt::join(found, ", "));
 }
 
-// Whether the run may ever have had a checkpoint that was complete: then something is missing that nobody should lose by starting again.
+// Whether the run may ever have had a complete checkpoint: then something is missing that nobody should lose by starting again.
 bool RunDirectory::had_checkpoint() const {
   const bool any = std::any_of(found_.begin(), found_.end(), [](const std::string& name) { return !name.starts_with(".tmp-"); });
   return any || !files_.exists(path("events.jsonl")) || any_line_has(path("events.jsonl"), {R"("type":"checkpoint")"});
 }
 
-// Everything is read once before anything is made of it; the token store repeats this only when it has to be built anew.
+// Reads every text once before anything is made from it; the token store does this again only if it must be rebuilt.
 void RunDirectory::check_texts() {
   if (config_.valid.enabled()) {
     const DataOptions text{{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0};
@@ -172,7 +172,7 @@ std::vector<std::string> RunDirectory::recorded_lines() const {
   }
 }
 
-// They would be written down as if they had an effect.
+// Otherwise config.yml would record these settings as if they had an effect.
 void RunDirectory::refuse_fixed_settings() const {
   const std::vector<std::string> before = recorded_lines(), now = config_lines(config_);
   if (!checkpoint_ || before.empty()) return;
@@ -219,7 +219,7 @@ TokenStore RunDirectory::open_store(const Vocabularies& v, StoreBuild build) {
   });
 }
 
-// What differs in the section data since the last start, in words.
+// Says in words what has changed in the section data since the last start.
 std::string RunDirectory::data_changes() const {
   const std::vector<std::string> before = recorded_lines(), now = config_lines(config_);
   std::vector<std::string> changes, names;

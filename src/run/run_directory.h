@@ -1,6 +1,6 @@
-// The directory of a run, from the first look to the last save. A start reads and compares everything that it can before it writes: one
-// that is refused has changed nothing, and one that fails on its way (a vocabulary that cannot be trained, a full disk) takes back what it
-// made. What holds models is never written over: a run that cannot be continued is refused, or set aside when train.restart says so.
+// The directory of a run, from the first look to the last save. A start reads and checks everything that it can before it writes. A start
+// that is refused has changed nothing; one that fails later (a vocabulary that cannot be trained, a full disk) removes what it has made.
+// Models are never overwritten: a run that cannot be continued is refused, or moved aside if train.restart says so.
 #pragma once
 
 #include <memory>
@@ -18,35 +18,35 @@
 
 namespace starling {
 
-// Of rank 0. The functions are called in their order here.
+// Exists on rank 0 alone. Its functions are called in the order of their declarations.
 class RunDirectory {
  public:
-  // Looks and writes nothing; what is made from here on is taken back unless keep() is reached. ConfigError when this is the directory of a
-  // model, when another process uses it, when it had a checkpoint but has no usable one any more, or when the run or train.initial-model
-  // has another model than the configuration; DataError and IoError when the texts cannot be used. `say` is told about broken checkpoints;
-  // all arguments must live as long as this.
+  // Reads without writing; what is made from here on is removed again unless keep() is reached. Throws ConfigError if this is the directory
+  // of a model, if another process uses it, if it had a checkpoint but has no usable one any more, or if the model of the run or of
+  // train.initial-model is not the configuration's; throws DataError or IoError if the texts cannot be used. Reports broken checkpoints to
+  // `say`. All arguments must outlive this.
   RunDirectory(FileSystem& files, const Config& config, int threads, Say say);
-  const std::optional<Loaded>& checkpoint() const { return checkpoint_; }      // that the run goes on from
+  const std::optional<Loaded>& checkpoint() const { return checkpoint_; }      // that the run resumes from
   const std::optional<State>& state() const { return state_; }                 // of the checkpoint
   const std::optional<ModelDescription>& initial() const { return initial_; }  // of a new run with train.initial-model
 
-  // The checkpoint's, the initial model's, those of files, or trained.
+  // Returns the checkpoint's vocabularies, else the initial model's, else those of files, else trained ones.
   Vocabularies vocabularies();
-  // ConfigError unless the checkpoint has the seed and the batch of the configuration; tokens: target tokens an update of all workers, and
-  // of one.
+  // Throws ConfigError unless the checkpoint has the seed and the batch of the configuration. batch_tokens, worker_batch_tokens: target
+  // tokens per update of all workers, and of one.
   void require_same_run(int64_t batch_tokens, int64_t worker_batch_tokens) const;
-  // The tokens of the training text; ConfigError, with <run>/data as it was, if the checkpoint is of another text.
+  // Opens the tokens of the training text. Throws ConfigError, leaving <run>/data as it was, if the checkpoint is of another text.
   TokenStore open_store(const Vocabularies& vocabularies, StoreBuild build);
-  // Sets aside what train.restart or a run without any checkpoint gives up, clears away what a crash left, writes the vocabularies that
-  // are missing, and says which settings differ from the last start.
+  // Moves aside the earlier run that is abandoned (by train.restart, or because it never completed a checkpoint), removes what a crash left
+  // behind, writes the vocabularies that are missing, and reports which settings have changed since the last start.
   void begin(const Vocabularies& vocabularies);
   // Writes config.yml: the start has succeeded.
   void keep();
-  // The start has failed. Vocabulary and tokens stay for the next one, unless this one was refused (is_refusal).
+  // To be called if the start fails: vocabulary and tokens are kept for the next start, unless this one was refused (is_refusal).
   void failed(const std::exception& error) { made_.keep_work_unless_refused(error); }
 
   CheckpointStore& checkpoints() { return *checkpoints_; }
-  // IoError if this directory was removed, or made again by somebody else, since the run began: nothing must be saved there.
+  // Throws IoError if this directory was removed, or recreated by another process, since the run began: nothing may be saved there then.
   void require_owned();
 
  private:
@@ -55,7 +55,7 @@ class RunDirectory {
   void refuse_own_model() const;
   void lock();
   void find_checkpoint();
-  // Best model, checkpoints or updates of a run that cannot be continued, in words; "" if there are none.
+  // Lists in words what is left of a run that cannot be continued: best model, checkpoints, updates; "" if nothing is.
   std::string remains() const;
   bool had_checkpoint() const;
   void check_texts();
@@ -72,7 +72,7 @@ class RunDirectory {
   Say say_;
   std::unique_ptr<FileLock> lock_;
   PathRollback made_{files_};       // until keep(); released before the lock
-  std::vector<std::string> found_;  // names below checkpoints/ at the first look
+  std::vector<std::string> found_;  // names in checkpoints/ at the first look
   std::optional<Loaded> checkpoint_;
   std::optional<State> state_;
   std::optional<ModelDescription> model_, initial_;

@@ -8,7 +8,7 @@
 
 namespace starling {
 
-// For the strategy of the run's replica. The arguments must live as long as what is returned.
+// Returns the driver for the strategy of the run's replica. The arguments must outlive it.
 std::unique_ptr<RunDriver> make_run_driver(RunParts& run, const RunStatus& status);
 
 }  // namespace starling

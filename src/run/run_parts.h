@@ -1,5 +1,5 @@
-// What a training run consists of on one rank. Set-up (run_setup.h) makes the parts once; reports, validations, checkpoints and the trainer
-// then work with them.
+// The parts of a training run on one rank. Set-up (run_setup.h) creates them once; reports, validations, checkpoints and the trainer then
+// use them.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace starling {
 
 struct RunParts {
   RunParts(const RunParts&) = delete;
-  // The arguments must live as long as this.
+  // The arguments must outlive this.
   RunParts(const Config& config, World& world, ProgressOptions options)
       : config(config), world(world), files(real_file_system()), progress(std::move(options)) {}
 
@@ -35,9 +35,9 @@ struct RunParts {
   std::unique_ptr<FileSystem> files;
   Progress progress;
   const Say say = [this](const std::string& line) { progress.message(line); };
-  std::optional<RunDirectory> directory;  // of rank 0
+  std::optional<RunDirectory> directory;  // on rank 0 alone
   std::unique_ptr<Backend> backend;
-  std::shared_ptr<void> cards;  // of all ranks, connected (comm/nccl/)
+  std::shared_ptr<void> cards;  // keeps the ranks' cards connected (comm/nccl/)
   std::optional<Mesh> mesh;
   std::optional<Vocabularies> vocabularies;
   std::optional<TokenStore> store;
@@ -48,16 +48,16 @@ struct RunParts {
   std::unique_ptr<RunDriver> driver;
   std::optional<BatchSizeSchedule> growth;  // where the batch grows
   NoiseScale noise;                         // of the gradient
-  OptimizerOptions optimizer;               // with scaled rates, and the warm-up in updates
-  int64_t batch_tokens = 0;                 // of all workers together
+  OptimizerOptions optimizer;               // with scaled rates and the warm-up in updates
+  int64_t batch_tokens = 0;                 // target tokens per update of all workers
   int64_t micro_tokens = 0, batches_per_epoch = 0;
-  Distances every{};      // of reports, validations and checkpoints
-  int64_t max_steps = 0;  // step_limit(), or updates of train.max-tokens; where the batch grows, batches of the stream
+  Distances every{};      // intervals of reports, validations and checkpoints
+  int64_t max_steps = 0;  // by step_limit() or train.max-tokens: updates; where the batch grows, batches of the stream
 
   Communicator& comm() const { return *world.comm; }
   Clock& clock() const { return *world.clock; }
   bool first() const { return comm().rank() == 0; }
-  // Simulated ranks share one process, whose signals are rank 0's.
+  // Simulated ranks share one process, whose signals rank 0 handles.
   bool may_be_signalled() const { return first() || !world.simulated; }
   bool stop_asked() const { return may_be_signalled() && StopSignals::received() != 0; }
   bool leads() const { return mesh->leads(); }
@@ -69,40 +69,41 @@ struct RunParts {
   Replicas replicas() const { return replica->strategy().replicas(); }
   bool mixed() const { return config.train.objective == Objective::mixed; }
   int64_t worker_batch_tokens() const { return batch_tokens / replica->strategy().workers(); }
-  // Of rank 0, in a new run with train.initial-model; else null.
+  // The initial model: on rank 0 of a new run with train.initial-model, else null.
   const ModelDescription* initial() const { return directory && directory->initial() ? &*directory->initial() : nullptr; }
 };
 
-// The update that the run's updates, tokens and epochs end it at: what a schedule with an end counts on.
+// Returns the update at which limits of updates, tokens or epochs end the run: the end that the learning rate's schedule counts on.
 int64_t schedule_end(const RunParts& run);
-// Of a schedule: "at update 30 or after 10 minutes"; where the batch grows "after 6000 target tokens".
+// Says where a schedule ends: "at update 30 or after 10 minutes"; where the batch grows, "after 6000 target tokens".
 std::string end_text(const RunParts& run, int64_t end, double minutes);
 
-// How far a run is, and what ends it.
+// How far a run has come, and what ends it.
 struct RunStatus {
   explicit RunStatus(const RunParts& run) : run(run), start(run.clock().seconds()), by_time(ActionsByTime(run.config).asked()) {}
 
   const RunParts& run;
   double start;                // by the world's clock, s
-  double earlier_seconds = 0;  // of the runs before this one
-  double preparation = 0;      // of all runs, before their first updates: vocabularies, tokens, the initial model's validation, s
+  double earlier_seconds = 0;  // of the earlier starts of this run
+  double preparation = 0;      // of all starts before their first update (vocabularies, tokens, the initial model's validation), s
   int64_t epoch = 1;
   bool stopped = false;  // by a signal
-  bool over = false;     // as the sums of an update, or the time of earlier runs, tell
+  bool over = false;     // by the sums of an update, or by the time of earlier starts
   bool early_stopped = false;
 
-  bool by_time;  // whether the time matters before it is up
+  bool by_time;  // whether elapsed time matters before the limit
 
-  // All of the run's time, s.
+  // The run's total time, earlier starts included, s.
   double elapsed() const { return earlier_seconds + run.clock().seconds() - start; }
   bool time_is_up() const;
-  // Of the run's time without its preparation, 0 to 1, on rank 0, where the rate or what is due goes by the time; else 0.
+  // On rank 0, where the learning rate or an action depends on time: the elapsed share of the run's time without its preparation, 0 to 1.
+  // Else 0.
   double time_gone() const;
-  // Limits that this rank knows of itself.
+  // Whether early stopping or train.max-epochs ends the run, as far as this rank knows by itself.
   bool limits_reached() const;
-  // Which limit ended the run, in words; stalled: validations since the best one.
+  // Says which limit ended the run; stalled: validations since the best one.
   std::string limit_reached(int64_t stalled) const;
-  // Of the whole run, 0 to 1; counted: as in RunDriver.
+  // Returns the fraction of the whole run that is done, 0 to 1; counted: as in RunDriver.
   double fraction(double counted) const;
 };
 

@@ -12,7 +12,7 @@
 namespace starling {
 namespace {
 
-// What follows the warm-up, where it ends with the run.
+// Describes what follows the warm-up, if the schedule has an end.
 std::string schedule_text(const RunParts& run) {
   const OptimizerOptions& o = run.optimizer;
   if (!has_end(o.schedule)) return "";
@@ -25,7 +25,7 @@ std::string schedule_text(const RunParts& run) {
                      sgd ? fmt::format(", but only until update {}: then plain SGD with {:g}", o.sgd_after, o.sgd_learning_rate) : "");
 }
 
-// Of a warm-up that may end by the time.
+// Describes a warm-up that may end early, by elapsed time.
 std::string sooner_text(const RunParts& run) {
   const OptimizerOptions& o = run.optimizer;
   if (o.warmup_share == 0 || o.warmup == 0 || run.config.train.max_minutes == 0) return "";
@@ -75,12 +75,12 @@ void RunReports::announce() {
   run_.progress.event(event);
 }
 
-// What nobody gave.
+// Reports the settings that were chosen because nobody gave them.
 void RunReports::announce_choices() {
   if (const std::string choices = choices_text(run_.config); !choices.empty() && run_.step() == 0) run_.say(choices);
 }
 
-// Of a run that goes on, nothing can be changed about it any more.
+// Only for new runs: nothing can be done about it in a run that resumes.
 void RunReports::announce_unknown() {
   if (!run_.first() || run_.step() > 0) return;
   const std::string line =
@@ -94,7 +94,7 @@ int64_t RunReports::computed_at_once() const {
   return passes == 1 ? std::min(run_.micro_tokens, run_.batch_tokens) : std::min(run_.micro_tokens, (share + passes - 1) / passes);
 }
 
-// Ranks that are alike share a line.
+// Consecutive ranks with equal texts share a line.
 void RunReports::announce_ranks(nlohmann::ordered_json& event) {
   Communicator& comm = run_.comm();
   const std::string cores = run_.world.simulated ? "" : ", " + cores_text(usable_core_list());
@@ -111,7 +111,7 @@ void RunReports::announce_ranks(nlohmann::ordered_json& event) {
   event["strategy"] = run_.config.strategy.name;
 }
 
-// Of the first replica.
+// Reports the stages of the first replica.
 void RunReports::announce_stages() {
   const Mesh& mesh = *run_.mesh;
   if (!mesh.divided()) return;

@@ -1,5 +1,5 @@
-// What a run tells about itself: how it begins, one line for so many updates, how ranks communicated, how it was. Rank 0 has the words; the
-// other ranks give their numbers.
+// Reports on a run: its start, a line every few updates, how the ranks communicated, and a summary at the end. Rank 0 writes; the other
+// ranks contribute their numbers.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,26 @@ namespace starling {
 
 class RunReports {
  public:
-  // They must live as long as this.
+  // The arguments must outlive this.
   RunReports(RunParts& run, const RunStatus& status) : run_(run), status_(status) {}
 
-  // Model, objective, rates, ranks, and settings that may be meant, but rarely are. Collective.
+  // Reports model, objective, learning rates and ranks, and warns of settings that are rarely intended. Collective.
   void announce();
-  // Before an update: the first one of SGD says so.
+  // Called before each update; reports the first one by SGD.
   void announce_sgd();
 
   // Training begins: time and traffic count from here.
   void begin();
-  // An update was made.
+  // Adds an update that was made.
   void add(const StepResult& result);
-  // Says so if the batch has grown; before: its factor before the update.
+  // Reports if the batch has grown. before: its factor before the update.
   void tell_growth(int64_t before);
-  // So many seconds since the last report were no training.
+  // Takes so many seconds, which were not training, out of the time since the last report.
   void pause(double seconds) { paused_ += seconds; }
-  // The line of the updates since the last report, and how ranks communicated, unless no sums have been exchanged since then. Collective.
+  // Writes the line for the updates since the last report, and how the ranks communicated; nothing if no sums have been exchanged since
+  // then. Collective where RunDriver is synchronous.
   void report();
-  // This rank makes no further update: it leaves the others, and rank 0 says what the strategy has to tell of the run.
+  // Called when this rank makes no further update: it leaves the others, and rank 0 writes the strategy's report on the run.
   void end();
 
  private:
@@ -52,7 +53,7 @@ class RunReports {
   const RunStatus& status_;
   Window window_;
   StepResult last_;
-  double begun_ = 0;   // of the window, by the world's clock, s
+  double begun_ = 0;   // start of the window by the world's clock, s
   double paused_ = 0;  // validation and checkpoints since then, s
   Traffic reported_;
   int64_t reported_step_ = 0;

@@ -17,7 +17,7 @@
 namespace starling {
 namespace {
 
-// Ranks with unlike settings would meet in the wrong collectives. What may differ between hosts is left out.
+// Ranks with different settings would call different collectives. What may differ between hosts is left out.
 void require_one_configuration(const Config& config, Communicator& comm) {
   Config mine = config;
   mine.train.output = "run", mine.train.threads = 0, mine.log = {}, mine.log.every = config.log.every;
@@ -29,7 +29,7 @@ void require_one_configuration(const Config& config, Communicator& comm) {
                       r, comm.host(r), comm.host(0), all[static_cast<size_t>(r)], all[0]));
 }
 
-// Rank 0 has trained or loaded them.
+// Sends the vocabularies, which rank 0 has trained or loaded, to all ranks.
 void share_vocabularies(RunParts& run) {
   if (run.comm().size() == 1) return;
   run.comm().note("preparation", 0);
@@ -55,7 +55,7 @@ void require_seen(const RunParts& run, const std::string& directory) {
 
 namespace {
 
-// A new run with train.initial-model has the weights from there; the optimizer begins anew.
+// Loads the weights of train.initial-model into a new run; the optimizer starts from scratch.
 void take_initial_weights(RunParts& run) {
   if (run.config.train.initial_model.empty()) return;
   const ModelDescription* initial = run.initial();
@@ -67,13 +67,13 @@ void take_initial_weights(RunParts& run) {
     load_weights(*run.files, join_path(directory, "model.safetensors"), run.model->parameters());
   }
   run.say(fmt::format("weights and vocabulary from {}", directory));
-  // Until the first update: it is validated as it is.
+  // Only until the first update: the initial model is validated as it is.
   run.model->set_clip(std::stod(broadcast_text(run.comm(), initial ? fmt::format("{}", initial->config.clip) : "")));
   run.mesh->data_parallel().broadcast(run.model->parameters().values(), 0).wait(kNoDeadline);
   run.model->parameters().changed();
 }
 
-// What the number of workers makes of batch, rate and warm-up; the replica follows.
+// Derives batch, learning rate and warm-up from the number of workers, then makes the replica.
 void plan_steps(RunParts& run) {
   const TrainConfig& t = run.config.train;
   const Communicator& data = run.mesh->data_parallel();
@@ -103,7 +103,7 @@ void plan_steps(RunParts& run) {
   run.replica->share_parameters();
 }
 
-// The tokens of the training text, on every host.
+// Opens the tokens of the training text on every host.
 void open_store(RunParts& run) {
   const WallClock wall;
   const double start = wall.seconds();
@@ -133,13 +133,13 @@ void set_up(RunParts& run) {
   const bool divide = config.train.threads == 0 && run.comm().size() > 1 && !run.world.simulated;
   const auto warn = [&](const std::string& line) { run.say("warning: train.threads: " + line); };
   const int threads = divide ? threads_for_rank(run.comm()) : threads_to_use(config.train.threads, usable_core_list(), warn);
-  // The parts of a model exchange activations, of one type on all hosts.
   // Simulated ranks share this machine's processor.
   if (!run.world.simulated) prepare_card_environment(run.comm(), config.parallel.ranks() > 1);
   const std::string device = run.world.simulated && config.train.device == "auto" ? "cpu" : config.train.device;
   DeviceChoice choice{config.train.precision, threads, device};
   if (const std::string why = why_no_card(choice); run.first() && !why.empty()) run.say(why);
   choice = resolve(choice, false, run.world.local_rank);
+  // The parts of a model exchange activations, which need one type on all hosts.
   if (config.parallel.ranks() > 1) choice.precision = broadcast_text(run.comm(), choice.precision);
   run.backend = make_backend(choice);
   if (!run.world.simulated) {
@@ -164,7 +164,7 @@ void set_up(RunParts& run) {
 
 namespace {
 
-// Where a batch follows the noise of its gradient: micro-batches of at most so many tokens by which one replica measures it.
+// Returns the size of micro-batches with which a single replica can measure its gradient's noise, where the batch follows that.
 int64_t measuring_noise(const RunParts& run, int64_t micro_tokens) {
   const TrainConfig& t = run.config.train;
   if (2 * run.batch_tokens > t.batch_follows_noise)
@@ -187,12 +187,12 @@ void plan_batches(RunParts& run) {
   run.replica->end_schedule_at(schedule_end(run));
   run.every = distances(run.config, schedule_end(run));
   if (BatchSizeSchedule::asked(run.config.train)) run.growth.emplace(run.config.train, run.batch_tokens, schedule_end(run));
-  // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
   const bool card = !run.backend->memory().host();
   const int cards = card ? std::max(card_count(), 1) : 1;
+  // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
   MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
                       run.backend->best_micro_batch()};
-  // A card's memory is taken when it is asked for; what products take besides is a weight in their type.
+  // A card's memory is taken as soon as it is asked for; still to come is only a copy of each weight in the type of products.
   if (card) need.card = true, need.later_bytes = run.backend->activation() == DType::f32 ? 0 : size_of(run.backend->activation());
   int64_t tokens = micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say);
   if (run.config.train.batch_follows_noise > 0) tokens = measuring_noise(run, tokens);

@@ -11,7 +11,7 @@
 namespace starling {
 namespace {
 
-// Tokens that other files than these gave are there.
+// Whether there are tokens that were made from other files.
 bool has_others(FileSystem& files, const std::string& run, const DataOptions& data, const Vocabularies& v) {
   return TokenStore::look(files, join_path(run, "data"), data, v.source(), v.target()) == StoreState::other;
 }
@@ -30,7 +30,7 @@ TokenStore open_run_tokens(FileSystem& files, const std::string& run, const Data
     TokenStore::remove(files, aside);
     return store;
   }
-  // The text may be the same in new files, or another one, whose run this is not: that is known once it is tokenised.
+  // New files may have the same text, or another one, which is not this run's: that is known once they are tokenised.
   TokenStore::require_own(files, place);
   try {
     check(open(aside));

@@ -15,8 +15,9 @@ bool is_known(const std::string& normalization) {
   return std::find(std::begin(kNormalizations), std::end(kNormalizations), normalization) != std::end(kNormalizations);
 }
 
-// What has no effect on a vocabulary that exists must not stand in config.yml as if it had.
-// `source`: of the target side, the other vocabulary; a setting in which the two differ cannot be told by one key and is not compared.
+// A setting without effect on an existing vocabulary must not stand in config.yml as if it had one.
+// `source`: for the target side, the other vocabulary; a setting in which the two differ cannot be expressed by one key and is not
+// compared.
 void require_settings(const VocabularyOptions& options, const Vocabulary& vocabulary, const std::string& of, const std::string& otherwise,
                       const Vocabulary* source = nullptr) {
   const auto made = vocabulary_format::settings(vocabulary.bytes());
@@ -28,7 +29,7 @@ void require_settings(const VocabularyOptions& options, const Vocabulary& vocabu
         fmt::format("vocab.{0} is {1}, but {2} was made with vocab.{0} {3}, and stays as it is; set it to {3} or leave it out{4}", key, now,
                     of, then, otherwise));
   };
-  // Older vocabularies do not tell how many pieces were asked for, only how many they have.
+  // Older vocabularies do not record how many pieces were asked for, only how many they have.
   const int64_t size = made->asked_size > 0 ? made->asked_size : std::max(options.size, made->size);
   const bool one_size = made->asked_size == other->asked_size && (made->asked_size > 0 || made->size == other->size);
   if (one_size && options.size != size) differs("size", options.size, made->asked_size > 0 ? size : made->size);
@@ -71,7 +72,7 @@ std::vector<Side> sides_of(const Config& c) {
   return {Side::source, Side::target};
 }
 
-// A vocabulary that is there; `source`: as of require_settings.
+// Loads an existing vocabulary; `source`: as in require_settings.
 Vocabulary use(const Config& c, const std::string& path, const Say& say, const Vocabulary* source) {
   Vocabulary vocabulary = Vocabulary::load(path);
   require_settings(c.vocab.training, vocabulary, path, fmt::format(", or remove {} to have another one trained", path), source);

@@ -1,5 +1,5 @@
-// The vocabularies of a run: those of the model that it begins with or goes on from, those of files, or trained from its text. A file
-// outside the run may be shared: it appears there only when the start has succeeded, and is never taken back.
+// The vocabularies of a run: those of its initial model or checkpoint, those of files, or trained from its text. A file outside the run
+// directory may be shared with other runs, so it is written only when the start has succeeded, and never removed again.
 #pragma once
 
 #include <string>
@@ -12,26 +12,26 @@
 
 namespace starling {
 
-// The files of the vocabulary, or of the two: named by the configuration, or inside the run directory.
+// Returns the path of the vocabulary, or of the two: named by the configuration, or inside the run directory.
 std::vector<std::string> vocabulary_paths(const Config& config);
 
-// The files, all inside the run directory, that open_vocabularies makes: none if the vocabularies are there.
+// Returns the files, all inside the run directory, that open_vocabularies will make: none if the vocabularies exist.
 std::vector<std::string> vocabularies_to_train(const Config& config, FileSystem& files);
 
-// The vocabularies of a run; trained, and `say` told so, if their files are missing. ConfigError if a file that is there was made with
-// other settings than the configuration says.
+// Opens the vocabularies of a run; trains them, reporting to `say`, if their files are missing. Throws ConfigError if an existing file was
+// made with settings other than the configuration's.
 Vocabularies open_vocabularies(const Config& config, FileSystem& files, const Say& say);
 
-// Copies of a model's vocabularies for the run. ConfigError if the configuration has other settings, or names other files. `owner` names
-// the model in messages.
+// Returns copies of a model's vocabularies for the run. Throws ConfigError if the configuration has other settings, or names files of other
+// vocabularies. `owner` names the model in messages.
 Vocabularies adopt_vocabularies(const Config& config, FileSystem& files, const Vocabularies& vocabularies, const std::string& owner);
 
-// Writes the vocabularies into those of their files that are missing. ConfigError if another run has made one of them since.
+// Writes the vocabularies whose files are missing. Throws ConfigError if another run has meanwhile made a different one in the same place.
 void publish_vocabularies(const Config& config, FileSystem& files, const Vocabularies& vocabularies);
 
-// Sets the settings of section vocab to those that a vocabulary was made with, as far as it says.
+// Sets the settings of section vocab to those that a vocabulary was made with, as far as it records them.
 void copy_settings(const Vocabulary& vocabulary, VocabConfig& to);
-// Of these settings the normalization; `bytes`: of a sound vocabulary.
+// The same for the normalization alone; `bytes`: a valid vocabulary.
 void copy_normalization(const std::string& bytes, VocabConfig& to);
 
 }  // namespace starling

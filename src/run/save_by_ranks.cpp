@@ -14,7 +14,7 @@ constexpr Tag kPartTag = 2;
 constexpr size_t kPiece = 4 << 20;         // bytes a message
 constexpr const char* kMark = "mark.tmp";  // in the directory aside, while ranks look whether they see it
 
-// To rank 0, in pieces.
+// Sends what is written to rank 0, in pieces.
 class SendingSink final : public ByteSink {
  public:
   explicit SendingSink(Communicator& comm) : comm_(comm) {}
@@ -38,7 +38,7 @@ class SendingSink final : public ByteSink {
   size_t filled_ = 0;
 };
 
-// What a SendingSink on another rank was given.
+// Returns the part that a SendingSink on another rank sends.
 Part received_part(Communicator& comm, int from, const std::string& name, uint64_t size) {
   const auto write = [&comm, from, size](ByteSink& sink) {
     const Tensor piece({static_cast<int64_t>(kPiece)}, DType::i8);
@@ -52,7 +52,7 @@ Part received_part(Communicator& comm, int from, const std::string& name, uint64
   return {name, write, size};
 }
 
-// Whether this rank looks at the directory that rank 0 has made, and not at one of its own host.
+// Whether this rank sees the directory that rank 0 has made, and not one of its own host.
 bool sees(FileSystem& files, const std::string& aside, const std::string& mark) {
   try {
     const std::string path = join_path(aside, kMark);
@@ -62,7 +62,7 @@ bool sees(FileSystem& files, const std::string& aside, const std::string& mark) 
   }
 }
 
-// A rank's parts, written where it can; for all to know. Parts without a hash are still to be sent.
+// Writes a rank's parts if it can, and returns what all ranks need to know of them. Parts without a hash are still to be sent.
 Json write_own(FileSystem& files, const std::string& aside, std::span<const Part> own, bool writes) {
   Json told = {{"error", ""}, {"parts", Json::array()}};
   try {
@@ -96,7 +96,7 @@ void save_by_ranks(FileSystem& files, const std::string& run_directory, Checkpoi
     all.push_back(Json::parse(text));
   for (int r = 0; r < comm.size(); ++r)
     if (const auto error = all[static_cast<size_t>(r)]["error"].get<std::string>(); !error.empty()) {
-      if (!first) all_together();  // rank 0 tells it, once nothing is left of the checkpoint, and ends the others
+      if (!first) all_together();  // rank 0 reports it, once nothing is left of the checkpoint, and ends the others
       publication.reset();
       throw IoError(fmt::format("the checkpoint of update {} cannot be saved: rank {} on {}: {}", step, r, comm.host(r), error));
     }

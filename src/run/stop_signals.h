@@ -3,9 +3,9 @@
 
 namespace starling {
 
-// While one of these lives, the first SIGINT, SIGTERM or SIGHUP is remembered, and asks for a checkpoint and an orderly end; a second one
+// While an instance exists, the first SIGINT, SIGTERM or SIGHUP is remembered, and asks for a checkpoint and an orderly end; a second one
 // kills, except SIGHUP, which a closing terminal sends more than once. A signal that was ignored before stays ignored (nohup).
-// They may be nested and live in several threads: the first forgets what was received before, the last restores the handlers.
+// Instances may be nested and live in several threads: the first forgets what was received before, the last restores the handlers.
 class StopSignals {
  public:
   StopSignals();
@@ -13,7 +13,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Its number, or 0.
+  // The number of the signal received, or 0.
   static int received();
 };
 

@@ -16,10 +16,10 @@
 namespace starling {
 namespace {
 
-// Rank 0 tells; the others are silent. Its files come with RunDirectory::begin.
+// Rank 0 reports; the others are silent. The log files are opened after RunDirectory::begin.
 ProgressOptions progress_options(const Config& config, const World& world, bool silent) {
   if (world.comm->rank() != 0) return {};
-  // mpirun puts its own terminal in front of every process: what stands behind it cannot be seen from here.
+  // mpirun gives every process a terminal of its own; whether the output ends at a real one cannot be seen from here.
   const bool mpi = world.comm->size() > 1 && !world.simulated;
   ProgressOptions options = console_progress(mpi && config.log.progress == "auto" ? "never" : config.log.progress);
   options.files_later = true;
@@ -51,7 +51,7 @@ class Trainer {
     plan_batches(run_);
     checkpoints_.resume();  // which may have another size of micro-batches
     loop_.emplace(config_, *run_.replica, run_.mesh->data_parallel().rank(), run_.growth ? &*run_.growth : nullptr, run_.micro_tokens);
-    if (run_.first()) {  // nothing that can be refused is left
+    if (run_.first()) {  // nothing can be refused any more
       run_.directory->begin(*run_.vocabularies);
       run_.progress.open_files(config_.train.output);
       run_.directory->keep();
@@ -76,7 +76,7 @@ class Trainer {
     while (!run_.driver->finished() && !status_.stopped)
       if (update()) between_updates();
     if (watch_.paused) watch_.paused(run_.driver->synchronous());
-    // A checkpoint tells what was validated.
+    // A checkpoint records what was validated.
     if (!status_.stopped && validates() && validations_.validated() != run_.step()) validate(), checkpoints_.outdated();
     if (validations_.owed()) status_.stopped = true;
     if (!checkpoints_.current()) save();
@@ -127,7 +127,7 @@ class Trainer {
     return refinement;
   }
 
-  // False if the strategy had no update to be made any more.
+  // Returns false if the strategy had no further update to make.
   bool update() {
     reports_.announce_sgd();
     const int64_t before = run_.step();
@@ -135,8 +135,8 @@ class Trainer {
     double gone = 0;
     UpdateLoop::Source source;
     source.next = [&](int64_t count) { return next_batches(*run_.stream, count); };
-    // Ranks stop together: what one of them knows, all learn with the sums of this step.
-    // Where workers make updates of their own they have no common time.
+    // Ranks stop together: what one of them knows, all learn with the sums of this step. Workers that update on their own have no common
+    // time.
     source.end = [&] {
       gone = run_.replicas() == Replicas::merged ? 0 : status_.time_gone();
       return Replica::End{run_.stop_asked(), run_.driver->last_update(), served() ? 0 : gone};
@@ -153,9 +153,9 @@ class Trainer {
       due_ = loop_->count(run_.every, run_.noise);
       reports_.tell_growth(factor);
       if (const double now = served() ? gone : control.time_gone; now > 0) by_time_.add(due_, now);
-      // What comes now would wait for parameters that are on their way; that is a part of training.
+      // The actions that are due would wait for late parameters; that wait is a part of training.
       if (due_.any() || status_.stopped || run_.driver->finished()) run_.model->parameters().wait_for_parameters();
-      // Of a replica all ranks have the same tokens, and one counts.
+      // All ranks of a replica have the same tokens; only one counts them.
       const int64_t own = run_.mesh->counts() ? made.own_tokens : 0;
       if (watch_.updated) watch_.updated(run_.step(), own, run_.replica->strategy().aside_bytes());
       return true;
@@ -185,7 +185,7 @@ class Trainer {
   }
 
   int conclude() {
-    // A signal that another rank got counts as this rank's.
+    // A signal that another rank received counts as this rank's.
     const int received = StopSignals::received(), signal = !status_.stopped ? 0 : received ? received : SIGTERM;
     run_.progress.end_live_line();
     const std::string why = signal == SIGINT ? "interrupted; the same command continues"

@@ -11,13 +11,13 @@
 
 namespace starling {
 
-// For a caller that looks at a run from within, the race for one; called on every rank, each may be empty.
+// Callbacks for a caller that observes a run from within, such as the race. They are called on every rank; each may be empty.
 struct TrainingWatch {
   bool silent = false;  // nothing on standard output
-  // Around what is no training: validation, reports, checkpoints, and the preparation, which has begun when the run does. `together`: all
-  // ranks took part, so that calls of the communicator are allowed.
+  // Called around what is not training: validation, reports, checkpoints. A run begins paused, with its preparation. synchronous: all ranks
+  // take part, so that the caller may use the communicator.
   std::function<void(bool synchronous)> paused, resumed;
-  // After each update, with the updates done, the target tokens of this rank's share, and Strategy::aside_bytes().
+  // Called after each update with the updates done, the target tokens of this rank's share, and Strategy::aside_bytes().
   std::function<void(int64_t step, int64_t tokens, int64_t aside)> updated;
 };
 
@@ -25,7 +25,7 @@ struct TrainingWatch {
 // of the world calls it with the same configuration; rank 0 writes the run directory.
 int run_training(const Config& config, World& world, const TrainingWatch& watch = {});
 
-// One rank.
+// The same with one rank.
 int run_training(const Config& config);
 
 }  // namespace starling

@@ -28,7 +28,7 @@ MadeUpdate UpdateLoop::make(const Source& source) {
     replica_.take({count, growth_->taken() + count, growth_->rate_factor()});
   }
   const Batch batch = source.next(count);
-  // Samples are drawn with the parameters: ranks with a share are about to read them, and those without one wait at the same place.
+  // Sampling needs the current parameters. Ranks with a share are about to read them; those without one wait at the same place.
   if (source.refine) model.parameters().wait_for_parameters();
   std::vector<Batch> parts;
   Refinement refinement;

@@ -1,5 +1,5 @@
-// The updates of a run, one after the other. A training run and its replay in the simulator make them by this same code: which batches an
-// update takes, this rank's share of them in micro-batches, the strategy's step, and what is due afterwards.
+// Makes the updates of a run, one after the other; a training run and its replay in the simulator share this code. It takes the batches of
+// an update, cuts this rank's share of them into micro-batches, runs the strategy's step and decides what is due afterwards.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace starling {
 
-// What a run's replica is made with. optimizer: with the rates that the run scaled; max_steps: updates that are planned.
+// Returns the options of a run's replica. optimizer: with the run's scaled rates; max_steps: planned updates.
 StepOptions step_options(const Config& config, const OptimizerOptions& optimizer, int64_t max_steps);
 
 struct MadeUpdate {
@@ -22,24 +22,24 @@ struct MadeUpdate {
 
 class UpdateLoop {
  public:
-  // The arguments must live as long as this. rank: among the replicas; growth: null where the batch does not grow; micro_tokens: target
-  // tokens of a micro-batch, at most.
+  // The arguments must outlive this. rank: among the replicas; growth: null where the batch does not grow; micro_tokens: most target tokens
+  // of a micro-batch.
   UpdateLoop(const Config& config, Replica& replica, int rank, BatchSizeSchedule* growth, int64_t micro_tokens)
       : config_(config), replica_(replica), rank_(rank), growth_(growth), micro_tokens_(micro_tokens) {}
 
   // What differs between a run and a replay of it.
   struct Source {
     std::function<Batch(int64_t count)> next;      // the next `count` batches of the stream as one
-    std::function<Replica::End()> end;             // asked immediately before the step; null: nothing ends it
+    std::function<Replica::End()> end;             // called immediately before the step; null: nothing ends it
     std::function<Refinement(Batch& own)> refine;  // samples for this rank's share (train.objective mixed), or null
   };
   MadeUpdate make(const Source& source);
 
-  // Counts the update that make() has just made, and says what is due after it. noise: of the run so far, which a batch may follow.
+  // Counts the update that make() has just made, and returns what is due after it. noise: of the run so far, which the batch may follow.
   PostUpdateActions count(const Distances& every, const NoiseScale& noise);
 
  private:
-  // Batches of the stream that the updates so far took: updates, unless the batch grows.
+  // Batches of the stream that the updates so far took: one each, unless the batch grows.
   int64_t taken() const { return growth_ ? growth_->taken() : replica_.steps(); }
 
   const Config& config_;

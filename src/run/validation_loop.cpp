@@ -51,7 +51,7 @@ void ValidationLoop::validate() {
     run_.say(fmt::format("the validation of update {} was given up; it is made when the run goes on", run_.step()));
 }
 
-// Of a model in stages the losses alone; who translates needs all of its layers, of which shards may be anywhere.
+// Of a model in stages, only the losses can be measured as it is; translating needs all of its layers, of which shards may be anywhere.
 Validator::Result ValidationLoop::measure(Communicator& comm) {
   const Mesh& mesh = *run_.mesh;
   const std::string name = fmt::format("validation of update {}", run_.step());
@@ -110,7 +110,7 @@ std::vector<std::string> ValidationLoop::advice() const {
   return lines;
 }
 
-// What rank 0 knows.
+// Sends what rank 0 knows to all ranks.
 void ValidationLoop::tell_all(bool stopped) {
   const std::string told = broadcast_text(run_.comm(), stopped ? "stopped" : status_.early_stopped ? "early" : "");
   if (told == "stopped") status_.stopped = true;
