@@ -43,7 +43,9 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
       if (!table->output || !model.has_output()) continue;
       for (Part* part : {&forward_part, &units_.back()}) {
         Side& side = part->target;
-        side.row += 3 * product, side.moved += 2 * read + added, side.packed += 2 * packed;
+        side.row += 3 * product;
+        side.moved += 2 * read + added;
+        side.packed += 2 * packed;
       }
       continue;
     }
@@ -54,13 +56,16 @@ ComputeCost::ComputeCost(Model& model, std::span<const Bucket> buckets) : pieces
     for (Part* part : {&forward_part, &unit_part}) {
       Side& forward = source ? part->source : part->target;
       (recurrent ? forward.recurrent_row : forward.row) += product;
-      forward.moved += read, forward.packed += packed;
+      forward.moved += read;
+      forward.packed += packed;
     }
     // The gradient of the rows is computed step by step where they are recurrent; that of the weights, for all rows at once.
     const auto add_backward = [&](Part& part, double share) {
       Side& side = source ? part.source : part.target;
-      (recurrent ? side.recurrent_row : side.row) += product * share, side.row += product * share;
-      side.moved += (read + added) * share, side.packed += packed * share;
+      (recurrent ? side.recurrent_row : side.row) += product * share;
+      side.row += product * share;
+      side.moved += (read + added) * share;
+      side.packed += packed * share;
     };
     add_backward(backward_part, 1);
     each_share(add_backward);

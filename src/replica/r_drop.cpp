@@ -7,7 +7,9 @@ namespace starling {
 Batch doubled(const Batch& batch, double r_drop) {
   constexpr int64_t kSecond = int64_t{1} << 31;  // the highest bit of a mask's key, which no sentence number reaches
   Batch twice;
-  twice.r_drop = r_drop, twice.epoch = batch.epoch, twice.index = batch.index;
+  twice.r_drop = r_drop;
+  twice.epoch = batch.epoch;
+  twice.index = batch.index;
   for (int64_t b = 0; b < batch.target.sentences(); ++b)
     for (const int64_t copy : {int64_t{0}, kSecond}) {
       for (const auto& [from, to] : {std::pair(&batch.source, &twice.source), std::pair(&batch.target, &twice.target)})

@@ -88,7 +88,8 @@ Refinement sample_refinement(Model& model, const Batch& share, const RefineOptio
                              int64_t micro_tokens) {
   Refinement result;
   Batch weighted;
-  weighted.epoch = share.epoch, weighted.index = share.index;
+  weighted.epoch = share.epoch;
+  weighted.index = share.index;
   const SamplingOptions sampling{options.samples, options.max_length_factor, options.max_length_offset, options.allow_unknown,
                                  dropout_key(seed, static_cast<uint64_t>(update), kSamplingSite)};
   const int64_t sentences = share.source.sentences();

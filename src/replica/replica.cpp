@@ -39,7 +39,8 @@ double tokens_of(const Batch& batch) { return static_cast<double>(batch.target.c
 // it costs the host nothing. Time is charged for the whole batch.
 Batch one_token_each(const Batch& batch) {
   Batch one;
-  one.epoch = batch.epoch, one.index = batch.index;
+  one.epoch = batch.epoch;
+  one.index = batch.index;
   for (const auto& [from, to] : {std::pair(&batch.source, &one.source), std::pair(&batch.target, &one.target)})
     to->append(from->tokens.data(), from->tokens.data() + 1);
   one.sample_ids.assign(batch.sample_ids.begin(), batch.sample_ids.begin() + 1);
@@ -92,8 +93,11 @@ Replica::~Replica() {
 
 StepResult Replica::step(std::span<const Batch> share, End end, const Refinement& refinement) {
   const double start = clock().seconds();
-  end_ = end, refinement_ = &refinement, references_ = share.size();
-  share_.clear(), doubled_.clear();
+  end_ = end;
+  refinement_ = &refinement;
+  references_ = share.size();
+  share_.clear();
+  doubled_.clear();
   doubled_.reserve(share.size());
   for (const Batch& batch : share) share_.push_back(r_drop() > 0 ? &doubled_.emplace_back(doubled(batch, r_drop())) : &batch);
   for (const Batch& batch : refinement.batches) share_.push_back(&batch);
@@ -105,7 +109,8 @@ StepResult Replica::step(std::span<const Batch> share, End end, const Refinement
     const double t = static_cast<double>(optimizer_.updates());
     parameters().backend().moving_average(parameters().values(), average_, std::min(options_.optimizer.ema, (1.0 + t) / (10.0 + t)));
   }
-  times_.total += clock().seconds() - start, ++times_.steps;
+  times_.total += clock().seconds() - start;
+  ++times_.steps;
   return result;
 }
 
@@ -122,7 +127,8 @@ void Replica::gradients(const Calls& calls) {
   std::vector<const Batch*> computed = share_;
   // Where nothing is computed, one token stands for a batch, unless its size is that of messages.
   if (!world_.computes && !mesh_.divided()) {
-    stand_ins_.clear(), stand_ins_.reserve(share_.size());
+    stand_ins_.clear();
+    stand_ins_.reserve(share_.size());
     for (const Batch*& batch : computed) batch = &stand_ins_.emplace_back(one_token_each(*batch));
   }
   passes_.restart(std::move(computed));
@@ -262,7 +268,8 @@ double Replica::r_drop() const {
 void Replica::keep(Loss loss, const Batch* counted) {
   const auto at = static_cast<int64_t>(losses_.size());
   loss_sums_.rows(at, at + 1).copy_from(loss.sums);
-  loss.sums = {}, loss.rows = {};  // they lie in the arena
+  loss.sums = {};
+  loss.rows = {};  // they lie in the arena
   losses_.push_back({std::move(loss), counted});
 }
 
@@ -281,7 +288,8 @@ void Replica::output(size_t index) {
     });
     const double middle = clock().seconds();
     clock().spend(of_pass(index, cost_.output_backward(rows)), [&] { tape.backward(); });
-    times_.forward += middle - start, times_.backward += clock().seconds() - middle;
+    times_.forward += middle - start;
+    times_.backward += clock().seconds() - middle;
   }
   output.end(index);
   if (index + 1 == share_.size()) shared_.begin_sums(gradient_sum_);

@@ -137,7 +137,10 @@ class Replica : private Worker {
   PassRows rows_of(size_t index, size_t step);
   // Returns a pass's work, labelled for traces where the model is divided.
   Work of_pass(size_t index, Work work) const {
-    if (mesh_.divided()) work.stage = mesh_.stage(), work.micro_batch = static_cast<int>(index);
+    if (mesh_.divided()) {
+      work.stage = mesh_.stage();
+      work.micro_batch = static_cast<int>(index);
+    }
     return work;
   }
   // Runs a computation that makes no calls of a communicator, except between shards.

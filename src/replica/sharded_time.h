@@ -19,7 +19,9 @@ class ShardedTime {
   // Runs body(), which does this work. Passes of the same kind: equal work.kind and step.
   template <class Body>
   void spend(const Work& work, size_t step, const Body& body) {
-    work_ = work, done_ = 0, exchanges_ = 0;
+    work_ = work;
+    done_ = 0;
+    exchanges_ = 0;
     size_t& usual = usual_[{work.kind, step}];
     group_.before_exchange = [&] {
       ++exchanges_;
@@ -44,7 +46,8 @@ class ShardedTime {
   void reach(double fraction) {
     if (fraction <= done_) return;
     Work part = work_;
-    part.flops *= fraction - done_, part.bytes *= fraction - done_;
+    part.flops *= fraction - done_;
+    part.bytes *= fraction - done_;
     clock_.spend(part, [] {});
     done_ = fraction;
   }

@@ -50,7 +50,10 @@ std::optional<Config> record_of(FileSystem& files, const std::string& run) {
 void take_record(const Config& record, bool took_over, Config& config) {
   config.vocab.training.sample_lines = record.vocab.training.sample_lines;
   config.model.init_bound = record.model.init_bound;
-  if (took_over) config.model.clip = record.model.clip, config.train.clip_start = record.train.clip_start;
+  if (took_over) {
+    config.model.clip = record.model.clip;
+    config.train.clip_start = record.train.clip_start;
+  }
 }
 
 void take_model(const GivenText& given, const ModelConfig& model, Config& config) {
@@ -68,7 +71,8 @@ void take_vocabularies(const Vocabularies& vocabularies, Config& config) {
 
 // Of a run without a checkpoint the first file of its vocabularies, trained before or named by the configuration; "" if it is not there.
 std::string vocabulary_file(const GivenText& given, FileSystem& files, Config c) {
-  c.vocab.source = given("vocab", "source").value_or(""), c.vocab.target = given("vocab", "target").value_or("");
+  c.vocab.source = given("vocab", "source").value_or("");
+  c.vocab.target = given("vocab", "target").value_or("");
   if (const auto joint = given("vocab", "joint")) c.vocab.joint = *joint != "false" && *joint != "no" && *joint != "off";
   const std::string path = vocabulary_paths(c).front();
   return files.info(path).kind == FileKind::file ? path : "";
@@ -81,7 +85,8 @@ bool take_rates(FileSystem& files, const std::string& checkpoint, OptimizerOptio
   try {
     const State state = State::from_json(files.read_file(path), path);
     if (!state.has("warmup") || !state.has("learning-rate")) return false;
-    o.warmup = state.integer("warmup"), o.learning_rate = state.real("learning-rate");
+    o.warmup = state.integer("warmup");
+    o.learning_rate = state.real("learning-rate");
     if (state.has("warmup-share")) o.warmup_share = state.real("warmup-share");
     return true;
   } catch (const Error&) {  // damaged: the start says so
@@ -248,12 +253,17 @@ Config load_run_config(const std::string& path, const std::vector<Override>& ove
   const Config first = parse_config(found, "the configuration of rank 0");
   return load_config(path, overrides, [&](const GivenText&, Config& config) {
     set_preset(first.model.preset, config);
-    config.model = first.model, config.vocab = first.vocab, config.languages = first.languages;
-    config.train.initial_model = first.train.initial_model, config.train.clip_start = first.train.clip_start;
+    config.model = first.model;
+    config.vocab = first.vocab;
+    config.languages = first.languages;
+    config.train.initial_model = first.train.initial_model;
+    config.train.clip_start = first.train.clip_start;
     config.train.optimizer.learning_rate = first.train.optimizer.learning_rate,
     config.train.optimizer.warmup_share = first.train.optimizer.warmup_share;
-    config.train.optimizer.warmup = first.train.optimizer.warmup, config.train.optimizer.schedule = first.train.optimizer.schedule;
-    config.train.batch_tokens = first.train.batch_tokens, config.train.max_tokens = first.train.max_tokens;
+    config.train.optimizer.warmup = first.train.optimizer.warmup;
+    config.train.optimizer.schedule = first.train.optimizer.schedule;
+    config.train.batch_tokens = first.train.batch_tokens;
+    config.train.max_tokens = first.train.max_tokens;
   });
 }
 

@@ -31,7 +31,8 @@ PostUpdateActions actions_after(const Config& config, const Distances& every, in
   PostUpdateActions due;
   due.reports = step % every.reports == 0 || step == 1;  // the first shows at once that it runs
   due.validates = config.valid.enabled() && spaced(every.validates);
-  due.compares = compares > 0 && step % compares == 0, due.saves = spaced(every.saves);
+  due.compares = compares > 0 && step % compares == 0;
+  due.saves = spaced(every.saves);
   return due;
 }
 
@@ -67,12 +68,16 @@ void ActionsByTime::add(PostUpdateActions& due, double gone) {
 
 void ActionsByTime::save(State& s) const {
   s.put("shared-minutes", minutes_);
-  s.put("next-report", reports_.next), s.put("next-validation", validations_.next), s.put("next-checkpoint", saves_.next);
+  s.put("next-report", reports_.next);
+  s.put("next-validation", validations_.next);
+  s.put("next-checkpoint", saves_.next);
 }
 
 void ActionsByTime::restore(const State& s) {
   if (!s.has("shared-minutes") || s.real("shared-minutes") != minutes_) return;
-  reports_.next = s.real("next-report"), validations_.next = s.real("next-validation"), saves_.next = s.real("next-checkpoint");
+  reports_.next = s.real("next-report");
+  validations_.next = s.real("next-validation");
+  saves_.next = s.real("next-checkpoint");
 }
 
 }  // namespace starling

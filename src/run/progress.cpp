@@ -121,9 +121,12 @@ Progress::Progress(ProgressOptions options) : options_(std::move(options)), log_
 
 void Progress::open_files(const std::string& directory) {
   options_.directory = directory;
-  log_ = open_log(directory, "train.log"), events_ = open_log(directory, "events.jsonl");
-  append(log_.get(), directory + "/train.log", early_log_), append(events_.get(), directory + "/events.jsonl", early_events_);
-  early_log_.clear(), early_events_.clear();
+  log_ = open_log(directory, "train.log");
+  events_ = open_log(directory, "events.jsonl");
+  append(log_.get(), directory + "/train.log", early_log_);
+  append(events_.get(), directory + "/events.jsonl", early_events_);
+  early_log_.clear();
+  early_events_.clear();
 }
 
 Progress::~Progress() {
@@ -225,7 +228,10 @@ void Progress::report(const TrainReport& r) {
                         {"fraction", fraction(r)},
                         {"seconds_left", left}};
   if (!std::isnan(r.consistency)) record["consistency"] = r.consistency;
-  if (!std::isnan(r.reward)) record["reward"] = r.reward, record["distinct"] = r.distinct;
+  if (!std::isnan(r.reward)) {
+    record["reward"] = r.reward;
+    record["distinct"] = r.distinct;
+  }
   event(record);
 }
 
@@ -258,7 +264,10 @@ void Progress::message(std::string_view text) {
   const bool redraw = drawn_ > 0;
   erase();
   show(std::string(text) + "\n");
-  if (redraw) show(live_), drawn_ = live_.size();
+  if (redraw) {
+    show(live_);
+    drawn_ = live_.size();
+  }
 }
 
 void Progress::event(const OrderedJson& record) {

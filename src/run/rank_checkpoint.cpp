@@ -138,7 +138,8 @@ void RankCheckpoints::open(FileSystem& files, const std::string& path, int rank)
     size_t at = 0;
     for (const Range& r : ranges) {
       const auto bytes = static_cast<size_t>(r.count() * size);
-      pieces.push_back({r, t.data.subspan(at, bytes)}), at += bytes;
+      pieces.push_back({r, t.data.subspan(at, bytes)});
+      at += bytes;
     }
   }
 }

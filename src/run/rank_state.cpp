@@ -15,7 +15,8 @@ template <class T>
 void add_share(std::span<std::byte> sum, std::span<const std::byte> x, int n) {
   for (size_t at = 0; at < sum.size(); at += sizeof(T)) {
     T a, b;
-    std::memcpy(&a, &sum[at], sizeof(T)), std::memcpy(&b, &x[at], sizeof(T));
+    std::memcpy(&a, &sum[at], sizeof(T));
+    std::memcpy(&b, &x[at], sizeof(T));
     a += b / static_cast<T>(n);
     std::memcpy(&sum[at], &a, sizeof(T));
   }

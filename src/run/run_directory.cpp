@@ -187,7 +187,10 @@ void RunDirectory::refuse_fixed_settings() const {
 Vocabularies RunDirectory::vocabularies() {
   if (model_) return adopt_vocabularies(config_, files_, model_->vocabularies, "the run in " + config_.train.output);
   if (initial_) return adopt_vocabularies(config_, files_, initial_->vocabularies, "train.initial-model " + config_.train.initial_model);
-  for (const std::string& file : vocabularies_to_train(config_, files_)) lock(), made_.note_work(file);
+  for (const std::string& file : vocabularies_to_train(config_, files_)) {
+    lock();
+    made_.note_work(file);
+  }
   return open_vocabularies(config_, files_, say_);
 }
 
@@ -260,7 +263,8 @@ void RunDirectory::set_aside() {
     if (name.starts_with(".tmp-")) files_.remove_all(path("checkpoints/" + name));  // written in part
   for (const char* name : {"best", "checkpoints", "train.log", "events.jsonl", "config.yml"})
     if (files_.exists(path(name))) files_.rename(path(name), join_path(place, name));
-  files_.sync_directory(place), files_.sync_directory(config_.train.output);
+  files_.sync_directory(place);
+  files_.sync_directory(config_.train.output);
   const char* why = config_.train.restart ? "train.restart" : "the run that was here ended before its first checkpoint was complete";
   say_(fmt::format("{}: this run begins anew; models and logs of the one before are in {}", why, place));
 }

@@ -52,7 +52,8 @@ class SynchronousDriver : public RunDriver {
   const Tensor& merged() {
     const bool final = !status_.stopped && finished();
     if (!merged_ || merged_at_ != run_.step() || final_ != final) merged_ = run_.replica->deployed(final);
-    merged_at_ = run_.step(), final_ = final;
+    merged_at_ = run_.step();
+    final_ = final;
     return merged_;
   }
 

@@ -190,10 +190,15 @@ void RunReports::add(const StepResult& result) {
   const StepTotals& t = result.totals;
   Window& w = window_;
   w.loss += t.smoothed;
-  w.target += static_cast<int64_t>(t.tokens), w.source += static_cast<int64_t>(t.source_tokens);
+  w.target += static_cast<int64_t>(t.tokens);
+  w.source += static_cast<int64_t>(t.source_tokens);
   w.sentences += static_cast<int64_t>(t.sentences);
-  w.clipped += t.clipped, w.clippable += t.clippable;
-  w.reward += t.reward, w.samples += t.samples, w.distinct += t.distinct, w.consistency += t.consistency;
+  w.clipped += t.clipped;
+  w.clippable += t.clippable;
+  w.reward += t.reward;
+  w.samples += t.samples;
+  w.distinct += t.distinct;
+  w.consistency += t.consistency;
   run_.progress.tick(make_report());
 }
 
@@ -211,14 +216,23 @@ void RunReports::tell_growth(int64_t before) {
 TrainReport RunReports::make_report() const {
   const Window& w = window_;
   TrainReport r;
-  r.step = run_.step(), r.max_steps = run_.max_steps, r.epoch = status_.epoch;
+  r.step = run_.step();
+  r.max_steps = run_.max_steps;
+  r.epoch = status_.epoch;
   r.loss = w.target > 0 ? w.loss / static_cast<double>(w.target) : reported_loss_;
-  r.sentences = w.sentences, r.source_tokens = w.source, r.target_tokens = w.target;
-  r.seconds = run_.clock().seconds() - begun_ - paused_, r.virtual_time = run_.world.simulated;
-  r.learning_rate = last_.learning_rate, r.gradient_norm = last_.gradient_norm;
+  r.sentences = w.sentences;
+  r.source_tokens = w.source;
+  r.target_tokens = w.target;
+  r.seconds = run_.clock().seconds() - begun_ - paused_;
+  r.virtual_time = run_.world.simulated;
+  r.learning_rate = last_.learning_rate;
+  r.gradient_norm = last_.gradient_norm;
   r.noise_scale = run_.noise.tokens();
   if (w.clippable > 0) r.clipped = w.clipped / w.clippable;
-  if (w.samples > 0) r.reward = w.reward / w.samples, r.distinct = w.distinct / w.samples;
+  if (w.samples > 0) {
+    r.reward = w.reward / w.samples;
+    r.distinct = w.distinct / w.samples;
+  }
   if (w.consistency > 0) r.consistency = w.consistency / static_cast<double>(w.target);
   r.fraction = status_.fraction(last_.fraction);
   return r;
@@ -230,7 +244,8 @@ void RunReports::report() {
   run_.progress.report(line);
   reported_loss_ = line.loss;
   report_communication();
-  window_ = {}, paused_ = 0;
+  window_ = {};
+  paused_ = 0;
   begun_ = run_.clock().seconds();
 }
 

@@ -20,7 +20,10 @@ namespace {
 // Ranks with different settings would call different collectives. What may differ between hosts is left out.
 void require_one_configuration(const Config& config, Communicator& comm) {
   Config mine = config;
-  mine.train.output = "run", mine.train.threads = 0, mine.log = {}, mine.log.every = config.log.every;
+  mine.train.output = "run";
+  mine.train.threads = 0;
+  mine.log = {};
+  mine.log.every = config.log.every;
   const std::vector<std::string> all = gather_texts(comm, config_identity(mine));
   for (int r = 0; r < comm.size(); ++r)
     if (all[static_cast<size_t>(r)] != all[0])
@@ -81,7 +84,8 @@ void plan_steps(RunParts& run) {
   const BatchPlan plan = plan_batch(run.config.strategy, t.batch_tokens, workers);
   run.batch_tokens = plan.global_tokens;
   run.optimizer = t.optimizer;
-  run.optimizer.learning_rate *= plan.rate_factor, run.optimizer.sgd_learning_rate *= plan.rate_factor;
+  run.optimizer.learning_rate *= plan.rate_factor;
+  run.optimizer.sgd_learning_rate *= plan.rate_factor;
   if (t.warmup_tokens > 0) run.optimizer.warmup = std::max<int64_t>(1, (t.warmup_tokens + run.batch_tokens / 2) / run.batch_tokens);
   if (t.beta2_tokens > 0) run.optimizer.beta2 = std::exp2(-static_cast<double>(run.batch_tokens) / static_cast<double>(t.beta2_tokens));
   if (t.beta2_tokens > 0 && (run.optimizer.beta2 < 0.5 || run.optimizer.beta2 > kMostDecay))
@@ -193,7 +197,10 @@ void plan_batches(RunParts& run) {
   MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
                       run.backend->best_micro_batch()};
   // A card's memory is taken as soon as it is asked for; still to come is only a copy of each weight in the type of products.
-  if (card) need.card = true, need.later_bytes = run.backend->activation() == DType::f32 ? 0 : size_of(run.backend->activation());
+  if (card) {
+    need.card = true;
+    need.later_bytes = run.backend->activation() == DType::f32 ? 0 : size_of(run.backend->activation());
+  }
   int64_t tokens = micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say);
   if (run.config.train.batch_follows_noise > 0) tokens = measuring_noise(run, tokens);
   run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(tokens)));
@@ -201,7 +208,8 @@ void plan_batches(RunParts& run) {
 
 BatchOptions batch_options(const Config& config, int64_t batch_tokens, const Vocabularies& vocabularies) {
   BatchOptions options;
-  options.batch_tokens = batch_tokens, options.seed = config.train.seed;
+  options.batch_tokens = batch_tokens;
+  options.seed = config.train.seed;
   for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
   if (const double alpha = config.data.subword_alpha; alpha > 0) {
     options.sampling.source = std::make_shared<SubwordSampler>(vocabularies.source(), alpha);

@@ -83,7 +83,8 @@ std::string data_digest(const TokenStore& store) {
   for (int64_t i = 0; i < count; ++i) {
     PackedTokens source, target;
     store.append(store.size() * i / count, source, target);
-    add(source.tokens), add(target.tokens);
+    add(source.tokens);
+    add(target.tokens);
   }
   return to_hex(hash.digest());
 }

@@ -108,11 +108,15 @@ void save_by_ranks(FileSystem& files, const std::string& run_directory, Checkpoi
       if (info.sha256.empty() && first) info = write_part(files, aside, received_part(comm, r, info.name, info.size));
       if (info.sha256.empty() && sent) {
         SendingSink sink(comm);
-        sent->write(sink), sink.send();
+        sent->write(sink);
+        sink.send();
       }
       if (first) publication->add(std::move(info));
     }
-  if (first) files.remove(join_path(aside, kMark)), checkpoints->commit(*publication);
+  if (first) {
+    files.remove(join_path(aside, kMark));
+    checkpoints->commit(*publication);
+  }
   all_together();
 }
 

@@ -23,7 +23,10 @@ ProgressOptions progress_options(const Config& config, const World& world, bool 
   const bool mpi = world.comm->size() > 1 && !world.simulated;
   ProgressOptions options = console_progress(mpi && config.log.progress == "auto" ? "never" : config.log.progress);
   options.files_later = true;
-  if (silent) options.console = {}, options.live = false;
+  if (silent) {
+    options.console = {};
+    options.live = false;
+  }
   return options;
 }
 
@@ -71,13 +74,19 @@ class Trainer {
     // What the initial model is worth: updates that only harm it must not become the best.
     if (!config_.train.initial_model.empty() && validates() && run_.step() == 0 && validations_.validated() < 0) validate();
     status_.preparation += run_.clock().seconds() - status_.start;
-    if (validations_.owed()) validate(), checkpoints_.outdated();  // which a signal ended before
+    if (validations_.owed()) {  // which a signal ended before
+      validate();
+      checkpoints_.outdated();
+    }
     if (watch_.resumed) watch_.resumed(true);
     while (!run_.driver->finished() && !status_.stopped)
       if (update()) between_updates();
     if (watch_.paused) watch_.paused(run_.driver->synchronous());
     // A checkpoint records what was validated.
-    if (!status_.stopped && validates() && validations_.validated() != run_.step()) validate(), checkpoints_.outdated();
+    if (!status_.stopped && validates() && validations_.validated() != run_.step()) {
+      validate();
+      checkpoints_.outdated();
+    }
     if (validations_.owed()) status_.stopped = true;
     if (!checkpoints_.current()) save();
     reports_.end();

@@ -22,7 +22,8 @@ void ValidationLoop::open() {
     if (s.has("tokenizer") && s.text("tokenize") == "auto") japanese = s.text("tokenizer");
   }
   ValidatorRank rank{run_.first(), japanese, run_.ranks_here()};
-  rank.screen = run_.progress.screen(), rank.stop = [this] { return run_.stop_asked(); };
+  rank.screen = run_.progress.screen();
+  rank.stop = [this] { return run_.stop_asked(); };
   validator_.emplace(config, *run_.vocabularies, rank);
   if (validator_->truncated() > 0) run_.say(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
   if (run_.first()) validation_ = sha256_hex(sha256_file(*run_.files, config.source) + sha256_file(*run_.files, config.target));
@@ -44,7 +45,10 @@ void ValidationLoop::validate() {
     else if (run_.leads())
       weights.serve();
   });
-  if (run_.driver->synchronous()) tell_all(stopped), stopped = status_.stopped;
+  if (run_.driver->synchronous()) {
+    tell_all(stopped);
+    stopped = status_.stopped;
+  }
   owed_ = stopped;
   if (!stopped) validated_ = run_.step();
   if (stopped && run_.first())
@@ -128,7 +132,10 @@ void ValidationLoop::save(State& s) const {
 }
 
 void ValidationLoop::restore(const State& s) {
-  if (run_.first()) restore_selector(s), status_.early_stopped = selector_.stops();
+  if (run_.first()) {
+    restore_selector(s);
+    status_.early_stopped = selector_.stops();
+  }
   tell_all(false);
   validated_ = s.integer("validated");
   owed_ = run_.config.valid.enabled() && s.has("validation-owed") && s.integer("validation-owed") != 0;
