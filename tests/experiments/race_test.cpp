@@ -328,7 +328,7 @@ TEST_F(WholeRace, WhatWasTrainedIsNotTrainedAgainForItsFinalScores) {
 TEST(RaceRecipe, EveryKeyIsInTheManual) {
   RaceRecipe recipe;
   recipe.networks.resize(1), recipe.targets.resize(1), recipe.arms.resize(1);
-  const std::string manual = read_text_file(std::string(STARLING_SOURCE_DIR) + "/docs/guides/race.md");
+  const std::string manual = read_text_file(std::string(STARLING_SOURCE_DIR) + "/docs/reference/race-recipe.md");
   const auto check = [&](const auto& self, const std::vector<ConfigField>& fields) -> void {
     for (const ConfigField& field : fields) {
       if (field.key == "SECTION.KEY") continue;

@@ -296,7 +296,7 @@ TEST_F(ServeProgram, HasTheOptionsOfItsPage) {
   std::vector<std::string> options = matches_of(help.text, "^  (?:-[a-z],)?(--[a-z-]+)(?: [^\n]*?default ([^\\n;)]+)[^\n]*| [^\n]*|)$");
   std::erase_if(options, [](const std::string& option) { return option.starts_with("--help"); });
   EXPECT_GT(options.size(), 20u) << help.text;
-  std::ifstream page(STARLING_SOURCE_DIR "/docs/guides/serving.md");
+  std::ifstream page(STARLING_SOURCE_DIR "/docs/reference/server.md");
   const std::string text{std::istreambuf_iterator<char>(page), {}};
   EXPECT_EQ(matches_of(text, "^\\| `(--[a-z-]+)` \\| ?([^|]*?) \\| "), options);
 }
