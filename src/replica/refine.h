@@ -32,7 +32,7 @@ void visit(Visitor& v, RefineOptions& c) {
   v.field("likelihood-weight", c.likelihood_weight, "weight of the reference's log-likelihood beside the expected reward", 0.0, 1e6);
   v.field("max-length-factor", c.max_length_factor, "a sample has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
-  v.field("allow-unknown", c.allow_unknown, "samples may have the unknown symbol in them");
+  v.field("allow-unknown", c.allow_unknown, "samples may contain the unknown symbol");
 }
 
 // A distinct sample of one source and the factor of its log-likelihood in the objective.

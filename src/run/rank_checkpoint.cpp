@@ -108,7 +108,7 @@ RankCheckpoints::RankCheckpoints(FileSystem& files, const Loaded& checkpoint, co
 void RankCheckpoints::open(FileSystem& files, const std::string& path, int rank) {
   const SafetensorsFile& file = files_.emplace_back(files, path);
   const auto refuse = [&](const std::string& what) {
-    throw DataError(fmt::format("{}: {}; resume from another checkpoint: remove this one's directory", path, what));
+    throw DataError(fmt::format("{}: {}; to resume from another checkpoint, remove this one's directory", path, what));
   };
   const auto text = file.metadata().find("layout");
   const Json layout = text == file.metadata().end() ? Json::object() : parse_json_object(text->second, path);
@@ -121,14 +121,14 @@ void RankCheckpoints::open(FileSystem& files, const std::string& path, int rank)
     const std::string name = t.name.substr(slash + 1);
     const auto& declared = parameters_.declared();
     const auto found = std::find_if(declared.begin(), declared.end(), [&](const Parameter* q) { return q->name == name; });
-    if (found == declared.end()) refuse(fmt::format("{} is of no parameter of this model", t.name));
+    if (found == declared.end()) refuse(fmt::format("{} belongs to no parameter of this model", t.name));
     const Parameter* p = *found;
     if (p->hold != Parameter::owned && !parameters_.part_of(*p)) continue;
     std::vector<Range> ranges{{0, p->whole.count()}};
     try {
       if (layout.contains(t.name)) ranges = ranges_of(layout[t.name], *p);
     } catch (const Json::exception&) {
-      refuse(fmt::format("the layout of {} is no list of ranges", t.name));
+      refuse(fmt::format("the layout of {} is not a list of ranges", t.name));
     } catch (const std::out_of_range& e) {
       refuse(fmt::format("the layout of {} {}", t.name, e.what()));
     }
@@ -149,7 +149,7 @@ void RankCheckpoints::open_older(FileSystem& files, const Loaded& checkpoint) {
   ranks_ = 1;
   if (parameters_.all().size() != parameters_.declared().size() || parameters_.shards())
     throw DataError(
-        fmt::format("{}: an old version wrote this checkpoint, and only whole models resume from it; make one update without "
+        fmt::format("{}: this checkpoint is from an old version, and only an undivided model can resume from it; make one update without "
                     "parallel.pipeline and parallel.tensor first",
                     directory_));
   for (const NamedBytes& t : files_.emplace_back(files, checkpoint.path("training.safetensors")).tensors()) add_older(0, t.name, t, "");
@@ -228,7 +228,7 @@ bool RankCheckpoints::has_own() const {
 void RankCheckpoints::require(bool whole, const std::string& state) const {
   if (!whole)
     throw DataError(
-        fmt::format("{}: its {} are not whole; remove this checkpoint's directory to resume from the one before", directory_, state));
+        fmt::format("{}: its {} are incomplete; remove this checkpoint's directory to resume from the one before it", directory_, state));
 }
 
 const NamedBytes* RankCheckpoints::find(int rank, const std::string& name, int64_t bytes) const {

@@ -110,7 +110,7 @@ void RunCheckpoints::resume() {
   if (!run_.first()) return;
   run_.say(fmt::format("continuing after update {} from {}", run_.step(), loaded->directory));
   if (!moments)
-    run_.say(fmt::format("the checkpoint has no moments of train.optimizer {}: they begin anew with update {}", run_.optimizer.optimizer,
+    run_.say(fmt::format("the checkpoint has no moments of train.optimizer {}: they start from zero at update {}", run_.optimizer.optimizer,
                          run_.step() + 1));
 }
 
@@ -150,7 +150,7 @@ bool RunCheckpoints::resume_own(RankState& ranks, const RankCheckpoints* saved, 
     run_.say(fmt::format("the checkpoint is of {} ranks with strategy {}{}{}", state.integer("ranks"), state.text("strategy"),
                          same ? " and other options" : "",
                          replicas ? ", whose replicas differed: all begin with its deployed model and the mean of its moments"
-                                  : ": what each of them had for itself is dropped"));
+                                  : ": their per-rank state is dropped"));
   return false;
 }
 
@@ -187,8 +187,8 @@ void RunCheckpoints::restore(const State& s) {
   if (run_.growth) run_.growth->restore(s, static_cast<double>(s.integer("batch-tokens")) / static_cast<double>(run_.batch_tokens));
   if (!run_.growth && BatchSizeSchedule::batches_taken(s) != run_.step())
     throw ConfigError(
-        fmt::format("the batch of this run has grown: its {} have taken as many tokens as {} of the first size; give "
-                    "train.batch-doubles-at or batch-follows-noise as it was, by which its place in the schedule is known",
+        fmt::format("the batch of this run has grown: its {} have taken as many tokens as {} of the first size; set "
+                    "train.batch-doubles-at or batch-follows-noise as before, so that its place in the schedule is known",
                     counted(run_.step(), "update"), BatchSizeSchedule::batches_taken(s)));
   run_.noise.restore(s);
   if (s.has("schedule-end")) tell_other_schedule(s);

@@ -102,7 +102,7 @@ void RunDirectory::find_checkpoint() {
     if (config_.train.restart)
       throw ConfigError(
           fmt::format("train.restart is for a run that cannot be continued, but {} can, after update {}; leave train.restart out, or to "
-                      "begin anew choose another train.output",
+                      "start over choose another train.output",
                       config_.train.output, checkpoint_->step));
     const std::string state = checkpoint_->path("state.json");
     state_ = State::from_json(files_.read_file(state), state);
@@ -113,7 +113,7 @@ void RunDirectory::find_checkpoint() {
   if (restarts_ && !config_.train.restart && had_checkpoint())
     throw ConfigError(
         fmt::format("{0}: a run has been here ({1}), but there is no usable checkpoint to continue from; restore {0}/checkpoints, choose "
-                    "another train.output, or add --train.restart true to begin anew, which keeps what is there in {0}/before-restart",
+                    "another train.output, or add --train.restart true to start over, which keeps what is there in {0}/before-restart",
                     config_.train.output, found));
 }
 
@@ -179,7 +179,7 @@ void RunDirectory::refuse_fixed_settings() const {
   for (const std::string key : kFixed)
     if (value_of(before, key) != value_of(now, key))
       throw ConfigError(
-          fmt::format("{}: this run was started with {} {}, and another one ({}) changes nothing any more; set it back or "
+          fmt::format("{}: this run was started with {} {}, and changing it to {} has no effect any more; set it back or "
                       "leave it out, or start afresh with another train.output",
                       config_.train.output, key, value_of(before, key), value_of(now, key)));
 }
@@ -216,8 +216,8 @@ TokenStore RunDirectory::open_store(const Vocabularies& v, StoreBuild build) {
   return open_run_tokens(files_, config_.train.output, config_.data, v, build, state_.has_value(), [&](const TokenStore& store) {
     if (state_ && state_->text("data") != data_digest(store))
       throw ConfigError(
-          fmt::format("{}: this run was started with other training data, or other filters of it ({}); restore that, or start afresh with "
-                      "another train.output",
+          fmt::format("{}: this run was started with different training data or filters ({}); restore them, or start afresh with another "
+                      "train.output",
                       config_.train.output, data_changes()));
   });
 }
@@ -238,7 +238,7 @@ std::string RunDirectory::data_changes() const {
 void RunDirectory::begin(const Vocabularies& vocabularies) {
   lock();
   if (names_in(files_, path("checkpoints")) != found_)
-    throw ConfigError(fmt::format("{}: another process has trained here since this one began to look; start again", config_.train.output));
+    throw ConfigError(fmt::format("{}: another process has trained here since this start began; start again", config_.train.output));
   for (const char* name : {"vocab.spm", "source.spm", "target.spm"}) made_.note(path(name));
   publish_vocabularies(config_, files_, vocabularies);
   if (restarts_) set_aside();
@@ -266,7 +266,7 @@ void RunDirectory::set_aside() {
   files_.sync_directory(place);
   files_.sync_directory(config_.train.output);
   const char* why = config_.train.restart ? "train.restart" : "the run that was here ended before its first checkpoint was complete";
-  say_(fmt::format("{}: this run begins anew; models and logs of the one before are in {}", why, place));
+  say_(fmt::format("{}: this run starts over; models and logs of the one before are in {}", why, place));
 }
 
 // Says which settings differ from those of the run so far.

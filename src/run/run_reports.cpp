@@ -140,23 +140,23 @@ void RunReports::warn() {
   const ModelConfig& m = run_.config.model;
   if (run_.mixed() && std::max({m.dropout, m.attention_dropout, m.feed_forward_dropout}) > 0)
     run_.say(
-        "warning: train.objective is mixed and there is dropout, so the gradient is that of other models than the one that "
-        "is sampled from; set model.dropout, attention-dropout and feed-forward-dropout to 0");
+        "warning: train.objective is mixed and there is dropout, so the gradient is that of models other than the one that "
+        "was sampled from; set model.dropout, attention-dropout and feed-forward-dropout to 0");
   if (run_.mixed() && t.initial_model.empty() && run_.step() == 0)
     run_.say(
-        "warning: train.objective is mixed from random weights on, whose samples teach nothing; name a converged model in "
+        "warning: train.objective is mixed, but the run starts from random weights, whose samples teach nothing; name a converged model in "
         "train.initial-model");
   const ModelDescription* initial = run_.initial();
   const double clip = state_clip(run_.config, 1);
   if (initial && initial->config.clip > 0 && std::abs(clip / initial->config.clip - 1) > 1e-6)
     run_.say(
-        fmt::format("warning: train.initial-model bounds its states by {0:g}, but this run begins with {1:g} (0 = none); to go "
-                    "on as it ended, set train.clip-start and model.clip to {0:g}",
+        fmt::format("warning: train.initial-model bounds its states by {0:g}, but this run begins with {1:g} (0 = none); to "
+                    "continue as it ended, set train.clip-start and model.clip to {0:g}",
                     initial->config.clip, clip));
   if (initial && initial->config.clip == 0 && clip > 0)
     run_.say(fmt::format(
         "warning: the states of train.initial-model are not bounded, but this run bounds them by {:g} from its first update on; "
-        "what they exceed it by is lost at once: set model.clip to 0, or begin wide with train.clip-start",
+        "larger states are cut off at once: set model.clip to 0, or start with a wider bound, train.clip-start",
         clip));
   for (const std::string& key : idle_keys(run_.config)) run_.say("warning: " + key);
   if (const std::string advice = small_corpus_advice(run_.config, run_.store->size(), run_.batches_per_epoch);
@@ -287,10 +287,10 @@ void RunReports::report_noise() {
   if (!run_.first() || std::isnan(tokens)) return;
   const int workers = run_.replica->strategy().workers();
   const auto share = static_cast<double>(run_.batch_tokens * (run_.growth ? run_.growth->factor() : 1)) / workers;
-  run_.say(
-      fmt::format("the gradient's noise scale is about {:.3g} target tokens by now: up to such a batch tokens teach nearly as much as in a "
-                  "smaller one; with {:.0f} tokens for each worker, up to about {} are worth it",
-                  tokens, share, counted(std::max<int64_t>(1, std::llround(tokens / share)), "worker")));
+  run_.say(fmt::format(
+      "the gradient's noise scale is now about {:.3g} target tokens: in batches up to that size, tokens teach nearly as much as in "
+      "smaller ones; with {:.0f} tokens per worker, up to about {} are worth it",
+      tokens, share, counted(std::max<int64_t>(1, std::llround(tokens / share)), "worker")));
 }
 
 void RunReports::end() {

@@ -28,7 +28,8 @@ void require_one_configuration(const Config& config, Communicator& comm) {
   for (int r = 0; r < comm.size(); ++r)
     if (all[static_cast<size_t>(r)] != all[0])
       throw ConfigError(
-          fmt::format("rank {} on {} has another configuration than rank 0 on {}; give every host the same file. It has\n{}and rank 0\n{}",
+          fmt::format("rank {0} on {1} has a different configuration from rank 0 on {2}; give every host the same file. Rank {0} "
+                      "has\n{3}and rank 0\n{4}",
                       r, comm.host(r), comm.host(0), all[static_cast<size_t>(r)], all[0]));
 }
 
@@ -51,8 +52,8 @@ void share_vocabularies(RunParts& run) {
 void require_seen(const RunParts& run, const std::string& directory) {
   if (run.files->exists(directory)) return;
   throw ConfigError(
-      fmt::format("rank {} on {} reads a part of the model itself, but does not see {}; where a model is divided, the hosts need "
-                  "one directory",
+      fmt::format("rank {} on {} must read its part of the model itself, but does not see {}; a model that is divided among ranks "
+                  "needs a directory that all hosts share",
                   run.comm().rank(), run.comm().host(run.comm().rank()), directory));
 }
 
@@ -96,13 +97,13 @@ void plan_steps(RunParts& run) {
   run.replica.emplace(*run.model, step_options(run.config, run.optimizer, run.max_steps), run.world, *run.mesh);
   if (t.max_minutes > 0 && has_end(run.optimizer.schedule) && run.replicas() != Replicas::equal)
     throw ConfigError(
-        fmt::format("train.schedule {} cannot end with train.max-minutes where each worker makes updates of its own (strategy {}), as they "
-                    "would not agree on the time; end the run by train.max-steps or train.max-tokens",
+        fmt::format("train.schedule {} cannot end with train.max-minutes under strategy {}, whose workers update on their own and "
+                    "do not agree on the time; end the run by train.max-steps or train.max-tokens",
                     t.optimizer.schedule, run.config.strategy.name));
   if (run.config.checkpoint.minutes > 0 && run.replicas() == Replicas::merged && run.comm().size() > 1)
     throw ConfigError(
-        fmt::format("checkpoint.minutes needs workers that agree on the time, and with strategy {} each makes updates of its own; set "
-                    "checkpoint.every in its place",
+        fmt::format("checkpoint.minutes needs workers that agree on the time, but under strategy {} each updates on its own; set "
+                    "checkpoint.every instead",
                     run.config.strategy.name));
   run.replica->share_parameters();
 }
@@ -178,8 +179,8 @@ int64_t measuring_noise(const RunParts& run, int64_t micro_tokens) {
   if (run.mesh->data_parallel().size() > 1) return micro_tokens;
   if (run.mesh->divided())
     throw ConfigError(
-        "train.batch-follows-noise: one replica in parts does not measure the gradient's noise; add replicas, or give "
-        "train.batch-doubles-at in its place");
+        "train.batch-follows-noise: a single replica that is divided among ranks cannot measure the gradient's noise; add replicas, or "
+        "set train.batch-doubles-at instead");
   return std::min(micro_tokens, std::max<int64_t>(1, run.batch_tokens / 2));
 }
 

@@ -51,8 +51,8 @@ TokenStore open_tokens_together(FileSystem& files, const std::string& run, const
   PathRollback made(files);
   const auto check = [&](const TokenStore& mine) {
     if (data_digest(mine) != digest)
-      throw DataError(fmt::format("rank {} on {} reads other training data than rank 0 on {}; give every host the same files", comm.rank(),
-                                  comm.host(comm.rank()), comm.host(0)));
+      throw DataError(fmt::format("rank {} on {} reads different training data from rank 0 on {}; give every host the same files",
+                                  comm.rank(), comm.host(comm.rank()), comm.host(0)));
   };
   const auto open = [&] { store.emplace(open_run_tokens(files, run, data, v, build, has_others(files, run, data, v), check)); };
   try {

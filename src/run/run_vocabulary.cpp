@@ -75,10 +75,10 @@ std::vector<Side> sides_of(const Config& c) {
 // Loads an existing vocabulary; `source`: as in require_settings.
 Vocabulary use(const Config& c, const std::string& path, const Say& say, const Vocabulary* source) {
   Vocabulary vocabulary = Vocabulary::load(path);
-  require_settings(c.vocab.training, vocabulary, path, fmt::format(", or remove {} to have another one trained", path), source);
+  require_settings(c.vocab.training, vocabulary, path, fmt::format(", or remove {} to train a new one", path), source);
   const auto made = vocabulary_format::settings(vocabulary.bytes());
   if (made && !made->normalization.empty() && made->normalization != c.vocab.training.normalization)
-    say(fmt::format("vocabulary {}: keeps its own normalization {}; vocab.normalization {} is for vocabularies that are trained", path,
+    say(fmt::format("vocabulary {}: keeps its own normalization {}; vocab.normalization {} only applies to newly trained ones", path,
                     made->normalization, c.vocab.training.normalization));
   return vocabulary;
 }
@@ -88,8 +88,7 @@ Vocabulary open_vocabulary(const Config& c, FileSystem& files, Side side, const 
   for (const std::string& there : {path_of(c, side), path})
     if (files.exists(there)) {
       Vocabulary vocabulary = use(c, there, say, source);
-      say(fmt::format("vocabulary {}: was there already, {} pieces; remove it to have another one trained on this text", there,
-                      vocabulary.size()));
+      say(fmt::format("vocabulary {}: exists already, {} pieces; remove it to train a new one on this text", there, vocabulary.size()));
       return vocabulary;
     }
   const double start = steady_seconds();

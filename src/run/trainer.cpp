@@ -63,7 +63,7 @@ class Trainer {
     // A signal that comes with the last update leaves this to the next start.
     const bool owes_validation = run_.driver->synchronous() && validates() && run_.step() > 0 && validations_.validated() != run_.step();
     if ((run_.driver->finished() || status_.limits_reached()) && !owes_validation) {
-      run_.say(fmt::format("already done: {} in {}, {}; to go on, raise that limit", counted(run_.step(), "update"),
+      run_.say(fmt::format("already done: {} in {}, {}; to continue, raise that limit", counted(run_.step(), "update"),
                            duration_text(status_.earlier_seconds), limit_reached()));
       return 0;
     }

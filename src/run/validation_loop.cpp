@@ -52,7 +52,7 @@ void ValidationLoop::validate() {
   owed_ = stopped;
   if (!stopped) validated_ = run_.step();
   if (stopped && run_.first())
-    run_.say(fmt::format("the validation of update {} was given up; it is made when the run goes on", run_.step()));
+    run_.say(fmt::format("the validation of update {} was interrupted; it will be repeated when the run resumes", run_.step()));
 }
 
 // Of a model in stages, only the losses can be measured as it is; translating needs all of its layers, of which shards may be anywhere.
@@ -104,7 +104,7 @@ std::vector<std::string> ValidationLoop::advice() const {
   if (length_ratio_ >= 0 && length_ratio_ < kShort && selector_.score_of_best("bleu") < kNothing)
     lines.push_back(
         fmt::format("the best model's translations of the validation set are short, {:.2f} of their references' words, and its BLEU is 0: "
-                    "it has learned too little to translate yet, and no penalties mend that; train longer, or on more text",
+                    "it has learned too little to translate yet, and no penalties can mend that; train longer, or on more text",
                     length_ratio_));
   else if (length_ratio_ >= 0 && length_ratio_ < kShort)
     lines.push_back(fmt::format(
@@ -147,12 +147,12 @@ void ValidationLoop::restore_selector(const State& s) {
   std::vector<std::string> otherwise;
   if (!before.empty() && !tokenizer_.empty() && before != tokenizer_) {
     std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(otherwise), is_tokenized);
-    run_.say(fmt::format("{} had the tokenizer {} so far, and it is {} from here on: the earlier scores do not count any more",
-                         fmt::join(otherwise, ", "), before, tokenizer_));
+    run_.say(fmt::format("the tokenizer of {} has changed from {} to {}; earlier scores are discarded", fmt::join(otherwise, ", "), before,
+                         tokenizer_));
   }
   if (s.has("validation") && !s.text("validation").empty() && !validation_.empty() && s.text("validation") != validation_) {
     otherwise = metrics;
-    run_.say("the validation text is another one than so far: the earlier scores do not count any more");
+    run_.say("the validation text has changed; earlier scores are discarded");
   }
   selector_.restore(s, otherwise);
   const bool measured = std::find(metrics.begin(), metrics.end(), "bleu") != metrics.end();

@@ -49,7 +49,7 @@ TEST_F(TrainRefusals, OfARunThatIsThereChangeNothing) {
            {"bench data --output made --pairs 1000 --vocabulary 1000", "made has a vocabulary of 40 pieces; ask for --vocabulary 40"}});
   expect_refused(
       "train -c run/config.yml --train.max-steps 3 ",
-      {{"--data.source other", "or other filters of it (then data.train.0.source: a, now data.train.0.source: other); restore"},
+      {{"--data.source other", "data or filters (then data.train.0.source: a, now data.train.0.source: other); restore"},
        {"--train.initial-model run/best", "train.initial-model run/best is the model of the run that train.output names, run: leave"},
        {"--data.target short", "short:1: has 1 line but a has 300", 3},
        {"--data.max-length 3", "(then data.max-length: 256, now data.max-length: 3)"},

@@ -120,7 +120,7 @@ TEST_F(ShardTest, OtherFilesAreNoShards) {
   EXPECT_EQ(shards.replicas(), 4);
   EXPECT_TRUE(shards.has("adam.m"));
   EXPECT_EQ(error([&] { shards.require(false, "adam.m"); }),
-            "run/point: its adam.m are not whole; remove this checkpoint's directory to resume from the one before");
+            "run/point: its adam.m are incomplete; remove this checkpoint's directory to resume from the one before it");
 }
 
 TEST_F(ShardTest, WhatDoesNotFitIsRefused) {
@@ -132,14 +132,14 @@ TEST_F(ShardTest, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(with("adam.m/b", "{}"), "no error");
   EXPECT_EQ(with("adam.m/b", R"({"adam.m/b":[[0,12],[12,20]]})"), "no error");
   EXPECT_EQ(with("adam.m/d", "{}"),
-            "run/point/rank-0.safetensors: adam.m/d is of no parameter of this model; resume from another checkpoint: remove this one's "
-            "directory");
+            "run/point/rank-0.safetensors: adam.m/d belongs to no parameter of this model; to resume from another checkpoint, remove this "
+            "one's directory");
   EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":[[0,21]]})"), HasSubstr("the layout of adam.m/b has 0 to 21"));
   EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":[[-1,19]]})"), HasSubstr("the layout of adam.m/b has -1 to 19"));
   EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":[[0,19]]})"), HasSubstr("adam.m/b does not fit its layout"));
   EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":{"cut":[0,1,2,2],"ranges":[[0,10]]}})"), HasSubstr("the layout of adam.m/b cuts another"));
   EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":{"cut":[0,1,1,2],"ranges":[[0,11]]}})"), HasSubstr("the layout of adam.m/b has 0 to 11"));
-  EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":7})"), HasSubstr("the layout of adam.m/b is no list of ranges"));
+  EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":7})"), HasSubstr("the layout of adam.m/b is not a list of ranges"));
   EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":[]})"), HasSubstr("adam.m/b does not fit its layout"));
   EXPECT_THAT(with("adam.m/b", "["), HasSubstr("run/point/rank-0.safetensors"));
 }

@@ -71,8 +71,8 @@ TEST_F(RunOwnership, AnotherNormalizationIsRefusedAndTheTruthIsWrittenDown) {
   // Not told, it is what it is.
   EXPECT_EQ(run_training(config("first", {{"train.max-steps", "5"}})), 0);
   EXPECT_EQ(run_training(config("shared", {{"vocab.source", path("first/vocab.spm")}})), 0);
-  EXPECT_THAT(read_text_file(path("shared/train.log")), HasSubstr("vocabulary " + path("first/vocab.spm") + ": was there already, "));
-  EXPECT_THAT(read_text_file(path("first/train.log")), Not(HasSubstr("was there already")));
+  EXPECT_THAT(read_text_file(path("shared/train.log")), HasSubstr("vocabulary " + path("first/vocab.spm") + ": exists already, "));
+  EXPECT_THAT(read_text_file(path("first/train.log")), Not(HasSubstr("exists already")));
   EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("first")}})), 0);
   for (const char* run : {"first", "shared", "tuned"})
     EXPECT_EQ(load_config(path(run) + "/config.yml").vocab.training.normalization, "nmt_nfkc") << run;
@@ -152,7 +152,7 @@ TEST_F(RunOwnership, TokensOfAKilledStartAreClearedAway) {
     fs::remove(path("run/data.new/train.index"));
   };
   killed();
-  EXPECT_THAT(error<ConfigError>([&] { run_training(config("run", other)); }), HasSubstr("started with other training data"));
+  EXPECT_THAT(error<ConfigError>([&] { run_training(config("run", other)); }), HasSubstr("started with different training data"));
   EXPECT_EQ(directory_hash(path("run")), before);
   // The run's own text again.
   killed();

@@ -76,7 +76,7 @@ TEST_F(StartTest, TheEndNamesTheLimitThatWasReached) {
   EXPECT_THAT(log("steps"), HasSubstr("] complete: train.max-steps 4: 4 updates in "));
   EXPECT_EQ(run_training(config("steps")), 0);
   EXPECT_THAT(log("steps"), HasSubstr("already done: 4 updates in "));
-  EXPECT_THAT(log("steps"), HasSubstr(", complete: train.max-steps 4; to go on, raise that limit"));
+  EXPECT_THAT(log("steps"), HasSubstr(", complete: train.max-steps 4; to continue, raise that limit"));
   EXPECT_EQ(run_training(config("epochs", {{"train.max-epochs", "1"}, {"train.batch-tokens", "100000"}})), 0);
   EXPECT_THAT(log("epochs"), HasSubstr("] complete: train.max-epochs 1: 1 update in "));
   EXPECT_EQ(
@@ -150,7 +150,7 @@ TEST_F(StartTest, ARunThatCannotBeContinuedIsRefusedOrSetAside) {
   EXPECT_EQ(run_training(config("run", {{"train.restart", "true"}, {"train.max-steps", "2"}})), 0);
   EXPECT_EQ(directory_hash(path("run/before-restart/best")), best);
   EXPECT_TRUE(fs::exists(path("run/before-restart/checkpoints/step-00000004")));
-  EXPECT_THAT(log("run"), HasSubstr("this run begins anew; models and logs of the one before are in " + path("run/before-restart")));
+  EXPECT_THAT(log("run"), HasSubstr("this run starts over; models and logs of the one before are in " + path("run/before-restart")));
   EXPECT_FALSE(load_config(path("run/config.yml")).train.restart);
 
   // Without checkpoints/, and with nothing but the record of updates.
@@ -179,7 +179,7 @@ TEST_F(StartTest, ARunThatEndedBeforeItsFirstCheckpointBeginsAnew) {
   fs::create_directories(path("run/checkpoints/.tmp-step-00000004"));
   std::ofstream(path("run/checkpoints/.tmp-step-00000004/model.safetensors")) << "half";
   EXPECT_EQ(run_training(config("run", options)), 0);
-  EXPECT_THAT(log("run"), HasSubstr("the run that was here ended before its first checkpoint was complete: this run begins anew"));
+  EXPECT_THAT(log("run"), HasSubstr("the run that was here ended before its first checkpoint was complete: this run starts over"));
   EXPECT_EQ(directory_hash(path("run/before-restart/best")), best);
   EXPECT_FALSE(fs::exists(path("run/before-restart/checkpoints/.tmp-step-00000004")));
   const auto weights = [&](const std::string& run) {
@@ -304,9 +304,9 @@ TEST_F(StartTest, WhatARunCannotChangeIsRefusedOrKept) {
   EXPECT_THAT(error<ConfigError>(again({{"vocab.size", "50"}})), HasSubstr("vocab.size is 50, but the vocabulary of the run "));
   EXPECT_THAT(error<ConfigError>(again({{"vocab.character-coverage", "1"}})), HasSubstr("was made with vocab.character-coverage 0.9999"));
   EXPECT_THAT(error<ConfigError>(again({{"vocab.sample-lines", "60"}})),
-              HasSubstr("this run was started with vocab.sample-lines 50, and another one (60)"));
+              HasSubstr("this run was started with vocab.sample-lines 50, and changing it to 60 has no effect"));
   EXPECT_THAT(error<ConfigError>(again({{"train.initial-model", path("another")}})),
-              HasSubstr("this run was started with train.initial-model \"\", and another"));
+              HasSubstr("this run was started with train.initial-model \"\", and changing"));
   EXPECT_THAT(error<ConfigError>(again({{"train.initial-model", path("run")}})),
               HasSubstr("is the model of the run that train.output names, " + path("run") + ": leave it out to continue that run"));
   EXPECT_EQ(directory_hash(path("run")), before);

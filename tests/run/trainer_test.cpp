@@ -171,9 +171,9 @@ TEST_F(TrainerTest, MomentsThatBeginAnewAreCorrectedFromThere) {
   std::ifstream in(path("run") + "/train.log");
   const std::string log((std::istreambuf_iterator<char>(in)), {});
   for (const auto& [optimizer, first] : {std::pair("adam", 11), std::pair("muon", 12), std::pair("adamw", 13)})
-    EXPECT_THAT(log, HasSubstr(fmt::format("the checkpoint has no moments of train.optimizer {}: they begin anew with update {}\n",
+    EXPECT_THAT(log, HasSubstr(fmt::format("the checkpoint has no moments of train.optimizer {}: they start from zero at update {}\n",
                                            optimizer, first)));
-  EXPECT_THAT(log, Not(HasSubstr("begin anew with update 14")));
+  EXPECT_THAT(log, Not(HasSubstr("start from zero at update 14")));
   EXPECT_THAT(log, Not(HasSubstr("no moments of train.optimizer sgd")));
 }
 
@@ -300,7 +300,7 @@ TEST_F(TrainerTest, ASignalDuringAValidationGivesItUpUntilTheRunGoesOn) {
     EXPECT_EQ(validations("parts").size(), made++) << at;  // that of `at` is missing
     std::ifstream in(path("parts/train.log"));
     const std::string log((std::istreambuf_iterator<char>(in)), {});
-    EXPECT_THAT(log, HasSubstr(fmt::format("the validation of update {} was given up; it is made when the run goes on\n", at)));
+    EXPECT_THAT(log, HasSubstr(fmt::format("the validation of update {} was interrupted; it will be repeated when the run resumes\n", at)));
     EXPECT_TRUE(std::filesystem::exists(path(fmt::format("parts/checkpoints/step-{:08}", at))));
   }
   for (int start = 0; start < 2; ++start) {  // the second one finds nothing to do

@@ -60,7 +60,7 @@ class HostTokens : public testing::Test {
 };
 
 TEST_F(HostTokens, AnotherTextOnOneHostLeavesItsTokensAsTheyWere) {
-  const std::string different = "reads other training data than rank 0 on ";
+  const std::string different = "reads different training data from rank 0 on ";
   EXPECT_THAT(open(true), HasSubstr(different));
   EXPECT_FALSE(fs::exists(path("host1")));  // nothing is left of a host that was refused at the first start
   EXPECT_EQ(open(false), "");

@@ -423,7 +423,7 @@ TEST_F(DistributedTrainer, RanksWithUnlikeConfigurationsAreTold) {
     });
     FAIL() << "no error";
   } catch (const ConfigError& e) {
-    EXPECT_NE(std::string(e.what()).find("rank 2 on node2 has another configuration than rank 0"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("rank 2 on node2 has a different configuration from rank 0"), std::string::npos) << e.what();
   }
 }
 
