@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does the code have the layout of .clang-format, is no line too long, and does every link of the pages lead somewhere? Code: 140 columns;
-# prose: 100, but for tables, links, what the program prints itself (docs/reference/config.md) and what stands between ```. Scripts of
-# studies, whose tables have long rows, are left out. Prints each place; ends with 1 if there is one.
+# Does the code have the layout of .clang-format, is no line too long, and does every link of the pages and every mention of a page lead
+# somewhere? Code: 140 columns; prose: 100, but for tables, links, what the program prints itself (docs/reference/config.md) and what
+# stands between ```. Scripts of studies, whose tables have long rows, are left out. Prints each place; ends with 1 if there is one.
 # Usage: tools/check_format.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -40,8 +40,8 @@ for path in sys.argv[1:]:
             status = 1
 sys.exit(status)' || status=1
 
-# Links to files and to headings, whose anchors are those of GitHub.
-git ls-files -z '*.md' | xargs -0 python3 -c '
+# Links to files and to headings, whose anchors are those of GitHub, and pages that sources and scripts name.
+git ls-files -z '*.md' '*.h' '*.cpp' '*.sh' '*.txt' '*.cmake' '*.yml' Makefile | xargs -0 python3 -c '
 import os, re, sys
 def lines(path):
     fenced = False
@@ -55,6 +55,12 @@ def anchors(path):
 status = 0
 for path in sys.argv[1:]:
     for number, line in lines(path):
+        for page in re.findall(r"\bdocs/[\w/-]+\.md", line):
+            if not os.path.exists(page):
+                print(f"{path}:{number}: there is no {page}")
+                status = 1
+        if not path.endswith(".md"):
+            continue
         for target, anchor in re.findall(r"(?:\]\(|src=\")([^)#\s\"]*)#?([^)\s\"]*)[)\"]", line):
             if "://" in target or target.startswith("mailto:"):
                 continue

@@ -11,7 +11,7 @@
 
 namespace starling {
 
-using STARLING_CUDA::CardConnection, STARLING_CUDA::connect_cards;
+using STARLING_CUDA::connect_cards;
 
 namespace {
 

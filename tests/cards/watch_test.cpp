@@ -17,7 +17,7 @@
 namespace starling {
 namespace {
 
-using STARLING_CUDA::CardConnection, STARLING_CUDA::CardLateness, STARLING_CUDA::connect_cards, STARLING_CUDA::prepare_environment;
+using STARLING_CUDA::CardLateness, STARLING_CUDA::connect_cards, STARLING_CUDA::prepare_environment;
 using testing::AllOf, testing::HasSubstr;
 using namespace std::chrono_literals;
 
