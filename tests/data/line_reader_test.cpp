@@ -157,7 +157,7 @@ TEST(LineReader, NamesArchivesOfOtherKinds) {
     const std::string path = directory.write("archive", bytes);
     EXPECT_THAT(refusal(path), AllOf(StartsWith(path + ":1: "), HasSubstr(said))) << said;
     // In one of ours, as tar mostly is.
-    EXPECT_THAT(refusal(directory.write("inside.gz", test::gzip(bytes))), HasSubstr("inside.gz:1: in the gzip archive is ")) << said;
+    EXPECT_THAT(refusal(directory.write("inside.gz", test::gzip(bytes))), HasSubstr("inside.gz:1: the gzip archive contains ")) << said;
     EXPECT_THAT(refusal(directory.write("inside.zst", test::zstandard(bytes))), HasSubstr("unpack both first")) << said;
   }
   EXPECT_THAT(refusal(directory.write("twice", test::gzip(test::gzip("one\n")))), HasSubstr("the gzip archive contains a gzip archive"));

@@ -182,7 +182,7 @@ TEST_F(TokenStoreTest, OneFlippedBitIsFoundAndMended) {
       const std::vector<std::string> said = build_shards(20);
       ASSERT_EQ(said.size(), 2u);
       EXPECT_THAT(said[0], AllOf(HasSubstr(name), HasSubstr("rebuilding the damaged parts from the text")));
-      EXPECT_THAT(said[1], HasSubstr("data: the tokens of " + std::string(name == "train.index" ? "50" : "")));
+      EXPECT_THAT(said[1], HasSubstr("data: reusing the intact tokens of " + std::string(name == "train.index" ? "50" : "")));
       EXPECT_EQ(contents(), good);
       EXPECT_THAT(build_shards(20), IsEmpty());
     }
@@ -216,7 +216,7 @@ TEST_F(TokenStoreTest, ReplacesAStoreOfAnOlderVersion) {
   std::string old = good.at("train.index");
   old[48] = 1;
   directory_.write("run/data/train.index", old);
-  EXPECT_THAT(build_shards(131072), ElementsAre(HasSubstr("train.index: has version 1 instead of 2; what is damaged"), _));
+  EXPECT_THAT(build_shards(131072), ElementsAre(HasSubstr("train.index: has version 1 instead of 2; rebuilding the damaged parts"), _));
   EXPECT_EQ(contents(), good);
 }
 

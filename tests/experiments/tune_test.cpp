@@ -175,7 +175,7 @@ TEST_F(TuneTest, FindsAConfigurationThatTrains) {
   EXPECT_EQ(read("whole/table.md"), table);
   TuneOptions other = options("whole");
   other.minutes = 2;
-  EXPECT_THAT(refusal([&] { run_tune(other); }), HasSubstr("was begun with another --budget"));
+  EXPECT_THAT(refusal([&] { run_tune(other); }), HasSubstr("began with a different --budget"));
 }
 
 TEST_F(TuneTest, AStoppedTuningEndsAsTheWholeOne) {

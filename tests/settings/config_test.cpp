@@ -92,7 +92,7 @@ TEST(TrainConfig, CombinationsThatCannotWorkNameTheFix) {
               HasSubstr("set model.dropout, or leave train.r-drop"));
   EXPECT_EQ(message("train: {r-drop: 5}\nmodel: {preset: transformer-tiny, dropout: 0, attention-dropout: 0.1}"), "no error");
   EXPECT_THAT(message("train: {r-drop: 5}\nmodel: {preset: gnmt-small, dropout: 0}"), HasSubstr("but there is none; set model.dropout"));
-  EXPECT_THAT(message("train: {r-drop: 5, objective: mixed}"), HasSubstr("train.objective is mixed"));
+  EXPECT_THAT(message("train: {r-drop: 5, objective: mixed}"), HasSubstr("train.objective mixed uses samples"));
   EXPECT_THAT(message("train: {r-drop: 5}\nparallel: {tensor: 2}"), HasSubstr("parallel.tensor divides the output"));
   EXPECT_THAT(message("train: {r-drop: 5, r-drop-from: 0.5, max-minutes: 9}"), HasSubstr("which train.max-minutes 9 leaves open"));
   EXPECT_EQ(message("train: {r-drop: 5, max-minutes: 9}"), "no error");

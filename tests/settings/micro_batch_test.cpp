@@ -90,7 +90,7 @@ TEST(MicroBatch, ACardThatCannotHoldTheModelIsAnErrorWithTheNumbers) {
     micro_batch_tokens(c, need, {420 * kOneMiB, kLimit}, say);
     FAIL();
   } catch (const ConfigError& e) {
-    EXPECT_THAT(e.what(), testing::AllOf(HasSubstr("400 MiB for weights"), HasSubstr("for 256 target tokens"),
+    EXPECT_THAT(e.what(), testing::AllOf(HasSubstr("400 MiB for weights"), HasSubstr("of 256 target tokens"),
                                          HasSubstr("usable is 420 MiB"), HasSubstr("train a smaller model")));
   }
   EXPECT_EQ(micro_batch_tokens(c, need, {40000 * kOneMiB, kLimit}, say), 32768);
