@@ -67,7 +67,7 @@ TEST(SettledRates, WithoutAnyAgreementTheFastestCountsWithAWarning) {
   const Outcome o = settle(all);
   EXPECT_EQ(o.forward, 200);
   EXPECT_EQ(o.said.size(), 4u) << "three times again, and the warning";
-  EXPECT_THAT(o.said.back(), HasSubstr("warning: 5 measurements of the rates of computing"));
+  EXPECT_THAT(o.said.back(), HasSubstr("warning: 5 measurements of the computing rates"));
   for (MeasuredRates& m : all) m.disturbance = "other programs used 2.0 of 2 processors";
   EXPECT_EQ(settle(all).forward, 200);
 }
