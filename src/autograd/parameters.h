@@ -155,7 +155,10 @@ class ParameterStore {
   void changed() { ++version_; }
   bool training() const { return training_; }  // has gradients, or is a view of one that has
   // Whether decoding should round row counts up, so that its products have few different ones.
-  bool prefers_round_rows() const { return training_ || backend_.prefers_round_rows(); }
+  int64_t row_multiple(int64_t rows) const {
+    const int64_t own = backend_.row_multiple(rows);
+    return training_ ? std::max(own, backend_.Backend::row_multiple(rows)) : own;
+  }
   // The packed weight of y = x W with W = value (in, out), or with W = value^T if transposed.
   const Packed& packed(Parameter& p, bool transposed);
 

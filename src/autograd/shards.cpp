@@ -123,6 +123,37 @@ Denominator denominator_of(Notes& notes, int64_t r, size_t at) {
   return d;
 }
 
+// What an op finds of the largest logits, in one block, so that it is allocated and downloaded at once.
+class LargestLogits {
+ public:
+  LargestLogits(Backend& backend, int64_t R, int64_t k) : R_(R), k_(k), type_(backend.parameter()) {
+    there_ = std::make_shared<Storage>(bytes(), backend.memory());
+    op = views(there_);
+  }
+  struct Views {
+    Tensor denominator, values, columns;  // as in Backend::top_logits
+  };
+  // Waits for the op; the same in the host's memory.
+  Views on_host() const {
+    if (there_->memory().host()) return op;
+    const auto here = std::make_shared<Storage>(bytes());
+    there_->memory().download(here->data(), there_->data(), bytes());
+    return views(here);
+  }
+  Views op;  // for the op to write
+
+ private:
+  int64_t bytes() const { return R_ * (2 * size_of(DType::f64) + k_ * (size_of(type_) + size_of(DType::i32))); }
+  Views views(const std::shared_ptr<Storage>& storage) const {
+    std::byte* const values = storage->data() + R_ * 2 * size_of(DType::f64);
+    return {Tensor(storage, storage->data(), {R_, 2}, DType::f64), Tensor(storage, values, {R_, k_}, type_),
+            Tensor(storage, values + R_ * k_ * size_of(type_), {R_, k_}, DType::i32)};
+  }
+  int64_t R_, k_;
+  DType type_;
+  std::shared_ptr<Storage> there_;
+};
+
 }  // namespace
 
 Tensor logits_of(Backend& backend, const OutputProduct& output) {
@@ -135,28 +166,27 @@ Tensor logits_of(Backend& backend, const OutputProduct& output) {
 void log_softmax_top_k(Backend& backend, const OutputProduct& output, const VocabularyShard& shard, int64_t k, std::vector<float>& values,
                        std::vector<int32_t>& tokens) {
   const int64_t R = output.rows, own = std::min(k, output.w->out);
-  Memory& memory = backend.memory();
-  const Tensor best({R, own}, backend.parameter(), memory), columns({R, own}, DType::i32, memory), sums({R, 2}, DType::f64, memory);
-  backend.linear_top_logits(output.x, *output.w, output.bound, own, best, columns, sums);
-  const std::vector<double> z = best.to_doubles(), denominators = sums.to_doubles();
+  const LargestLogits largest(backend, R, own);
+  backend.linear_top_logits(output.x, *output.w, output.bound, own, largest.op.values, largest.op.columns, largest.op.denominator);
+  const LargestLogits::Views found = largest.on_host();
+  const std::vector<double> z = found.values.to_doubles(), denominators = found.denominator.to_doubles();
+  const std::span<const int32_t> columns(found.columns.data<int32_t>(), static_cast<size_t>(R * own));
   values.resize(static_cast<size_t>(R * k));
   tokens.resize(values.size());
   if (!is_spread(shard.group)) {
-    columns.read<int32_t>(tokens);
+    std::copy(columns.begin(), columns.end(), tokens.begin());
     for (int64_t r = 0; r < R; ++r) {
       const double log_sum = denominators[2 * r] + std::log(denominators[2 * r + 1]);
       for (int64_t i = r * k; i < (r + 1) * k; ++i) values[i] = static_cast<float>(z[i] - log_sum);
     }
     return;
   }
-  std::vector<int32_t> here(static_cast<size_t>(R * own));
-  columns.read<int32_t>(here);
   Notes notes(*shard.group, R, 2 * k + 2);
   for (int64_t r = 0; r < R; ++r) {
     const std::span<double> note = notes.own(r);
     for (int64_t i = 0; i < k; ++i) {
       note[2 * i] = i < own ? z[r * own + i] : -INFINITY;
-      note[2 * i + 1] = i < own ? static_cast<double>(here[r * own + i] + shard.first) : -1;
+      note[2 * i + 1] = i < own ? static_cast<double>(columns[r * own + i] + shard.first) : -1;
     }
     note[2 * k] = denominators[2 * r];
     note[2 * k + 1] = denominators[2 * r + 1];

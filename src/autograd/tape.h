@@ -55,6 +55,9 @@ class Tape {
     return HostDeviceArray<T>(std::move(numbers), arena_);
   }
 
+  // The same for several lists, in one transfer.
+  std::vector<Ints> upload_together(std::initializer_list<std::span<const int32_t>> lists);
+
   // A site may be used once per tape. Inactive in inference. first_column: the first of the site's columns that this worker has, if it has
   // only some.
   Dropout dropout(double p, const DropoutSite& site, const RowKeys& rows, int64_t first_column = 0);

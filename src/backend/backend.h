@@ -166,9 +166,9 @@ class Backend {
   }
   // The same for inference with constant weights, which may be packed differently: for few rows, and for any number of them.
   virtual std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) { return pack(w, transposed, nullptr); }
-  // False if products of constant weights, including 8-bit ones, take any number of rows equally well; true if few different numbers are
-  // better.
-  virtual bool prefers_round_rows() const { return true; }
+  // In inference, rows are padded to a multiple of this, so that products have few different shapes; 1 if products with constant weights,
+  // including 8-bit ones, take any number of rows equally well.
+  virtual int64_t row_multiple(int64_t rows) const { return rows <= 4 ? 1 : rows <= 64 ? 4 : 16; }
   // y [N, out] = activation(x [N, in] w + b); b may be empty; y may be f32 where activations are bf16.
   virtual void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) = 0;
   // Packs the weight as 8-bit integers with one scale per output, s_o = max |w_io|, q_io = round(127 w_io / s_o). linear() then rounds each
@@ -228,7 +228,8 @@ class Backend {
   virtual void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, const Tensor& dy,
                                   const Tensor& dq, const Tensor& dkv) = 0;
   // One query per row r over the cached rows index[offsets[r] .. offsets[r+1]) of k and v (activation type, column offsets as above).
-  // weights, if not empty, gets for each of these rows its attention, averaged over heads, f32 [offsets.back()].
+  // A row without any gets zeros. weights, if not empty, gets for each of these rows its attention, averaged over heads, f32
+  // [offsets.back()].
   virtual void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, const Ints& index,
                              const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) = 0;
   // Attention of recurrent models, with one head whose values are the rows of memory: y_i = sum_j p_ij memory_j, p = softmax_j of the
@@ -269,7 +270,7 @@ class Backend {
   // and denominator, f64 [R, 2]: the largest logit and the sum of e^(logit - largest).
   virtual void top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) = 0;
   // The same for logits = x [>= R, in] w, clamped to +-bound unless that is 0, which need not exist as a whole. Rows of x beyond R are
-  // ignored; where products prefer_round_rows, they make the number of rows round.
+  // ignored; they pad x to a row_multiple.
   virtual void linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values, const Tensor& indices,
                                  const Tensor& denominator) = 0;
   // Per row: the first token up to which the probabilities softmax(logits [R, V]) sum to more than uniform[r], in [0, 1). With uniform

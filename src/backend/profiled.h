@@ -51,7 +51,7 @@ class ProfiledBackend : public Backend {
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
   std::shared_ptr<Packed> pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse,
                                          const std::shared_ptr<Packed>& other) override;
-  bool prefers_round_rows() const override { return inner_.prefers_round_rows(); }
+  int64_t row_multiple(int64_t rows) const override { return inner_.row_multiple(rows); }
   int64_t best_micro_batch() const override { return inner_.best_micro_batch(); }
   int64_t logits_bytes() const override { return inner_.logits_bytes(); }
 

@@ -196,11 +196,17 @@ std::vector<int32_t> Gnmt::encode(DecodeState& abstract, const PackedTokens& sou
   return places.numbers;
 }
 
-Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::span<const int32_t> sentence, Tensor* attention) {
-  // Sentences come in the order of their rows of memory. A sentence between two of them that no row of this step belongs to gets no
-  // queries.
-  std::vector<int32_t> queries{0}, sources;
+namespace {
+
+// The rows of a step by sentences. They come in the order of their rows of memory; a sentence between two of them that no row of this step
+// belongs to gets no queries.
+struct Asking {
+  std::vector<int32_t> queries{0}, sources;  // as in AttentionLayout
   int64_t pairs = 0;
+};
+Asking asking_of(std::span<const int32_t> sentence, const std::vector<int32_t>& length) {
+  Asking asking;
+  auto& [queries, sources, pairs] = asking;
   for (size_t r = 0; r < sentence.size();) {
     const size_t first = r;
     while (r < sentence.size() && sentence[r] == sentence[first]) ++r;
@@ -211,14 +217,21 @@ Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, std::spa
       sources.push_back(sentence[first]);
     }
     queries.push_back(static_cast<int32_t>(r));
-    sources.push_back(sentence[first] + state.length[sentence[first]]);
-    pairs += static_cast<int64_t>(r - first) * state.length[sentence[first]];
+    sources.push_back(sentence[first] + length[sentence[first]]);
+    pairs += static_cast<int64_t>(r - first) * length[sentence[first]];
   }
+  return asking;
+}
+
+}  // namespace
+
+Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, const Ints& queries, const Ints& sources, int64_t pairs,
+                 Tensor* attention) {
   const Var query = linear(asking, *query_weight_, nullptr);
   const Tensor y = tape.allocate({asking.value.rows(), memory_width_}, tape.backend().activation());
   const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, tape.backend().parameter());
   tape.backend().global_attention({query.value, state.keys, score_vector(tape, score_, score_scale_), state.memory},
-                                  {tape.upload(std::move(queries)), tape.upload(std::move(sources)), 1, false}, y, weights);
+                                  {queries, sources, 1, false}, y, weights);
   if (!attention) return {&tape, -1, y};
   *attention = weights.rows(0, pairs);
   // All shards take the first one's weights, so that they search in the same way even if their processors differ.
@@ -240,7 +253,9 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
   std::vector<int32_t> tokens(token.begin(), token.end()), from(parent.begin(), parent.end());
   tokens.resize(padded, -1);
   from.resize(padded, -1);
-  const Ints from_rows = tape.upload(std::move(from));
+  const Asking asking = asking_of(sentence, state.length);
+  const std::vector<Ints> numbers = tape.upload_together({tokens, from, asking.queries, asking.sources});
+  const Ints& from_rows = numbers[1];
   // The states that the rows continue from.
   const auto parents = [&](const Tensor& t) {
     const Tensor y = tape.allocate({padded, t.columns()}, t.dtype());
@@ -278,16 +293,19 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
     return Var{&tape, -1, state.hidden[i]};
   };
 
-  Var x = step(0, embedding(tape, tape.upload(std::move(tokens)), {}, *target_table_, 1, {}, vocabulary_shard(store_, *target_table_)));
+  Var x = step(0, embedding(tape, numbers[0], {}, *target_table_, 1, {}, vocabulary_shard(store_, *target_table_)));
   const bool top = attends_at_top();
   Var context;
-  if (!top) context = attend(tape, state, config_.attention_query == AttentionQuery::previous ? last_query : x, sentence, attention);
+  if (!top) {
+    const Var& query = config_.attention_query == AttentionQuery::previous ? last_query : x;
+    context = attend(tape, state, query, numbers[2], numbers[3], asking.pairs, attention);
+  }
   Clipping clipping;
   for (size_t i = 1; i < decoder_layers_.size(); ++i) {
     const Var m = step(i, top ? x : concat(x, context));
     x = residual_layer(i) ? add_residual(m, x, clipping) : m;
   }
-  if (top) context = attend(tape, state, x, sentence, attention);
+  if (top) context = attend(tape, state, x, numbers[2], numbers[3], asking.pairs, attention);
   return {readout(x, context, {}, clipping).value, R, &store_.packed(*output_table_, true), config_.clip > 0 ? kLogitBound : 0};
 }
 

@@ -184,7 +184,9 @@ std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedToke
   Backend& backend = store_.backend();
   Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
-  const Tensor memory = encoder(tape, make_rows(source, {}, store_.prefers_round_rows() ? 16 : 1), tape.upload(source.offsets)).value;
+  const int64_t multiple = store_.row_multiple(std::max<int64_t>(source.count(), 64));
+  const Tensor memory =
+      encoder(tape, make_rows(source, {}, multiple == 1 ? 1 : std::max<int64_t>(multiple, 16)), tape.upload(source.offsets)).value;
   const Places places = take_places(state.sources, state.length, source, memory.rows());
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const ColumnLayer& kv = decoder_layers_[i].cross.kv;
@@ -212,23 +214,25 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
     for (int32_t i = 0; i < state.length[sentence[r]]; ++i) cross_index.push_back(sentence[r] + i);
     cross_offsets.push_back(static_cast<int32_t>(cross_index.size()));
   }
+  std::vector<int32_t> own_offsets = state.prefixes.offsets();
+  own_offsets.resize(padded + 1, own_offsets.back());
+  cross_offsets.resize(padded + 1, cross_offsets.back());
   // The last layer but one aligns source and target best (Garg et al. 2019, section 5.1).
   const size_t aligned = decoder_layers_.size() < 2 ? 0 : decoder_layers_.size() - 2;
 
   decode_arena_.release({});
   Tape tape(store_, decode_arena_);
   Backend& backend = tape.backend();
-  const Ints own = tape.upload(state.prefixes.index()), own_rows = tape.upload(state.prefixes.offsets());
-  const Ints written = tape.upload(state.prefixes.rows());
-  const Ints cross = tape.upload(std::move(cross_index)), cross_rows = tape.upload(std::move(cross_offsets));
+  const std::vector<Ints> numbers =
+      tape.upload_together({tokens, positions, state.prefixes.index(), own_offsets, state.prefixes.rows(), cross_index, cross_offsets});
+  const Ints &own = numbers[2], &own_rows = numbers[3], &written = numbers[4], &cross = numbers[5], &cross_rows = numbers[6];
   if (attention) *attention = tape.allocate({static_cast<int64_t>(cross.size())}, DType::f32);
-  Var x = embedding(tape, tape.upload(std::move(tokens)), tape.upload(std::move(positions)), *target_table_,
-                    std::sqrt(static_cast<double>(config_.width)), {}, vocabulary_shard(store_, *target_table_));
+  Var x = embedding(tape, numbers[0], numbers[1], *target_table_, std::sqrt(static_cast<double>(config_.width)), {},
+                    vocabulary_shard(store_, *target_table_));
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];
     const auto attend = [&](const Tensor& q, const Tensor& kv, const Ints& index, const Ints& offsets, const Tensor& weights) {
       const Tensor y = tape.allocate({padded, D}, backend.activation());
-      if (padded > R) y.rows(R, padded).zero();
       backend.attend_cached(q, 0, kv, 0, D, index, offsets, H, y, weights);
       return tape.record(y, {});
     };

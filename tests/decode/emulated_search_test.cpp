@@ -5,6 +5,8 @@
 
 #include "base/random.h"
 #include "decode/beam_search.h"
+#include "tests/card/real_card.h"
+#include "tests/emulated/emulator.h"
 
 namespace starling {
 namespace {
@@ -69,6 +71,43 @@ TEST_P(EmulatedSearch, FindsWhatTheProcessorFinds) {
       }
     }
   }
+}
+
+// A step of decoding sends one list to the card and brings one block back; the biases of constant weights are converted once, and rows
+// are padded to few different numbers.
+TEST_P(EmulatedSearch, AStepAsksLittleOfTheCard) {
+  if (on_real_card()) GTEST_SKIP() << "a real card does not count its calls";
+  const auto backend = make_backend("cuda-emulated:bf16", 1);
+  const ModelConfig& config = GetParam().config;
+  const auto model = make_model(config, {kEmulatedVocabulary, kEmulatedVocabulary}, *backend, 7, false);
+  const auto state = model->begin_decoding();
+  PackedTokens source;
+  const std::vector<int32_t> first{5, 9, 3, 2}, second{4, 2};
+  source.append(first.data(), first.data() + first.size());
+  source.append(second.data(), second.data() + second.size());
+  const std::vector<int32_t> numbers = model->encode(*state, source);
+  const std::vector<int32_t> sentence{numbers[0], numbers[0], numbers[1]};
+  std::vector<int32_t> token{1, 1, 1}, parent{-1, -1, -1};
+  emulated_cuda::Calls before, after;
+  for (int step = 0; step < 3; ++step) {
+    before = emulated_cuda::calls();
+    const OutputProduct output = model->next_output(*state, token, sentence, parent, nullptr);
+    EXPECT_EQ(output.x.rows(), 16);
+    std::vector<float> values;
+    log_softmax_top_k(*backend, output, {}, 1, values, token);
+    after = emulated_cuda::calls();
+    parent = {0, 1, 2};
+  }
+  EXPECT_EQ(after.uploads - before.uploads, 1);
+  EXPECT_EQ(after.downloads - before.downloads, 1);
+  const bool recurrent = config.heads <= 1;  // its states are tensors of their own, and there is one attention
+  EXPECT_EQ(after.allocations - before.allocations, recurrent ? 5 : 1);
+  if (recurrent) return;
+  // A layer: q, k and v of prefix and source, two outputs, and the feed-forward layer's two. Three norms, the cache's new row, two
+  // attentions. Beside these the output, the embedding, the best tokens and the last norm.
+  const auto layers = static_cast<int64_t>(config.decoder_layers);
+  EXPECT_EQ(after.products - before.products, 6 * layers + 1);
+  EXPECT_EQ(after.kernels - before.kernels, 6 * layers + 2 + (config.norm == NormPlace::pre ? 1 : 0));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EmulatedSearch, testing::ValuesIn(kinds()), [](const auto& info) { return info.param.name; });

@@ -47,6 +47,13 @@ void refuse_connections(int card);
 // NCCL finds that a message of another host has not come.
 void report_network_error();
 
+// What this process has asked of the runtime and the library so far.
+struct Calls {
+  int64_t kernels = 0, products = 0, fills = 0, uploads = 0, downloads = 0, allocations = 0;
+};
+Calls calls();
+void count_product();
+
 // What the next random orders begin from.
 void set_seed(uint64_t seed);
 // Of grids with more blocks only the last ones are run, as far as this thread waits for them: for sizes that would take too long. 0: all.

@@ -75,6 +75,7 @@ struct Machine {
   uint64_t random = 1;
   bool called = false;
   std::string connections;
+  Calls calls;
 };
 Machine& machine() {
   static auto* const one = new Machine;  // streams may end after everything else
@@ -291,6 +292,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
 cudaError_t cudaMallocAsync(void** at, size_t bytes, cudaStream_t s) {
   Machine& m = machine();
   Lock lock(m.mutex);
+  ++m.calls.allocations;
   if (s == nullptr || card_here != s->card) return cudaErrorInvalidDevice;
   CardPool& pool = m.pools[card_here];
   const auto fits = [&] { return pool.allocated <= m.total && bytes <= m.total - pool.allocated; };
@@ -333,6 +335,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   {
     const Lock lock(machine().mutex);
     const int source = lies_on(from, bytes), target = lies_on(to, bytes);
+    if (kind == cudaMemcpyHostToDevice) ++machine().calls.uploads;
+    if (kind == cudaMemcpyDeviceToHost) ++machine().calls.downloads;
     if (from_device ? source != card_here : source >= 0) return cudaErrorInvalidValue;
     if (to_device ? target != card_here : target >= 0) return cudaErrorInvalidValue;
     if (!from_device && source != kHost) {
@@ -346,6 +350,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t s) {
   const Lock lock(machine().mutex);
+  ++machine().calls.fills;
   if (lies_on(at, bytes) != card_here) return cudaErrorInvalidValue;
   return enqueue(s, [=] {
     if (value == 0 && bytes >= kHuge && reinterpret_cast<uintptr_t>(at) % 4096 == 0)
@@ -382,8 +387,18 @@ cudaError_t enqueue_kernel(const void* kernel, std::function<void()> thread, dim
   const auto limit = machine().shared_limits.find(kernel);
   const size_t most = limit == machine().shared_limits.end() ? kSharedWithoutAsking : static_cast<size_t>(limit->second);
   if (!can_launch(grid, block)) return cudaErrorInvalidConfiguration;
+  ++machine().calls.kernels;
   if (shared > most) return cudaErrorInvalidValue;
   return enqueue(s, [thread = std::move(thread), grid, block, shared] { run_grid(thread, grid, block, shared); });
+}
+
+Calls calls() {
+  const Lock lock(machine().mutex);
+  return machine().calls;
+}
+void count_product() {
+  const Lock lock(machine().mutex);
+  ++machine().calls.products;
 }
 
 cudaError_t enqueue_host_work(cudaStream_t s, std::function<void()> body) {

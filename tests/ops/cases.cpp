@@ -342,6 +342,14 @@ std::vector<OpCase> op_cases() {
       c.backend.attend_cached(q, D, kv, 0, D, index, offsets, heads, y, weights);
       c.output(y), c.output(weights);
     });
+  // Rows that attend to nothing, as padding rows do.
+  for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {3, 20}})
+    add(with("attend_cached_nothing", {heads, width}), [=](CaseContext& c) {
+      const int64_t D = heads * width;
+      const Tensor q = c.activations({4, D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({4, D});
+      c.backend.attend_cached(q, 0, kv, 0, D, c.upload(c.integers(12, 50)), c.upload<int32_t>({0, 0, 12, 12, 12}), heads, y, Tensor());
+      c.output(y);
+    });
   for (int64_t V : {7, 64, 1003})
     add(with("smoothed_loss", {V}), [=](CaseContext& c) {
       std::vector<int32_t> some = c.integers(6, V);

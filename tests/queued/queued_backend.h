@@ -43,7 +43,7 @@ class QueuedBackend : public Backend {
   Memory& memory() const override { return device_->memory; }
   std::unique_ptr<Backend> sibling() const override { return std::make_unique<QueuedBackend>(inner_->sibling(), device_); }
   bool multiplies_int8() const override { return inner_->multiplies_int8(); }
-  bool prefers_round_rows() const override { return inner_->prefers_round_rows(); }
+  int64_t row_multiple(int64_t rows) const override { return inner_->row_multiple(rows); }
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
 
   FlatOps& flat() override { return *flat_; }

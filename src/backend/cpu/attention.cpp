@@ -92,6 +92,10 @@ void CpuBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& 
   ranges(static_cast<int64_t>(offsets.size()) - 1, 1, [&](int64_t begin, int64_t end, int thread) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t length = offsets[r + 1] - offsets[r], next = r + 1 < end ? offsets[r + 2] - offsets[r + 1] : 0;
+      if (length == 0) {
+        y.rows(r, r + 1).zero();
+        continue;
+      }
       kernels_.attend_cached(element(q, r, q_column), kv.raw(), kv.columns(), k_column, v_column, index.data() + offsets[r], length,
                              index.data() + offsets[r + 1], next, D / heads, heads, element(y, r, 0),
                              weights ? weights.data<float>() + offsets[r] : nullptr, scratch(thread));

@@ -32,7 +32,7 @@ class CpuBackend final : public Backend {
   bool multiplies_int8() const override { return vnni_ || products_.multiplies_int8(); }
   FlatOps& flat() override { return *flat_; }
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
-  bool prefers_round_rows() const override { return activation_ != DType::f32 || !vnni_; }
+  int64_t row_multiple(int64_t rows) const override { return activation_ == DType::f32 && vnni_ ? 1 : Backend::row_multiple(rows); }
 
 #include "backend/op_overrides.inc"  // the files of this folder
 

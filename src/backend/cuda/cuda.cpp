@@ -56,6 +56,12 @@ std::shared_ptr<Packed> CudaBackend::pack(const Tensor& w, bool transposed, std:
   return packed;
 }
 
+std::shared_ptr<Packed> CudaBackend::pack_constant(const Tensor& w, bool transposed) {
+  std::shared_ptr<Packed> packed = pack(w, transposed, nullptr);
+  dynamic_cast<PackedWeight&>(*packed).constant = true;
+  return packed;
+}
+
 std::shared_ptr<Packed> CudaBackend::pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed>,
                                                     const std::shared_ptr<Packed>& other) {
   auto packed = std::make_shared<PackedWeight>();
@@ -96,6 +102,24 @@ Product CudaBackend::product_of(const PackedWeight& w, const void* x, int64_t N,
           .out = out};
 }
 
+// The library takes a bias in the output's type. That of a constant weight is converted once.
+const void* CudaBackend::bias_of(const PackedWeight& w, const Tensor& b, DType type) {
+  if (!b || type == DType::f32) return at(b);
+  const auto convert = [&](void* to) { kernels::convert(kernels::Type::f32, type_of(type), {at(b), to, w.out}, stream()); };
+  if (!w.constant || type != activation_) {
+    void* const to = scratch<uint16_t>(0, w.out);
+    convert(to);
+    return to;
+  }
+  const std::lock_guard lock(w.mutex);
+  if (w.bias_from != at(b)) {
+    w.bias = Tensor({w.out}, type, memory());
+    w.bias_from = at(b);
+    convert(at(w.bias));
+  }
+  return at(w.bias);
+}
+
 void CudaBackend::linear(const Tensor& x, const Packed& packed, const Tensor& b, const Tensor& y, Activation activation, Write write) {
   const auto& w = dynamic_cast<const PackedWeight&>(packed);
   const int64_t N = x.rows();
@@ -104,13 +128,8 @@ void CudaBackend::linear(const Tensor& x, const Packed& packed, const Tensor& b,
   if (w.quantized) return linear_int8(x, w, b, y, activation, write);
   const bool relu = activation == Activation::relu, accumulate = write == Write::accumulate;
   CHECK(!relu || !accumulate, "relu of a sum");
-  const void* bias = at(b);
-  if (b && y.dtype() != DType::f32) {  // the library takes a bias in the output's type
-    bias = scratch<uint16_t>(0, w.out);
-    kernels::convert(kernels::Type::f32, type_of(y.dtype()), {at(b), const_cast<void*>(bias), w.out}, stream());
-  }
   Product p = product_of(w, at(x), N, at(y), y.dtype());
-  p.bias = bias;
+  p.bias = bias_of(w, b, y.dtype());
   p.relu = relu;
   p.accumulate = accumulate;
   products_.multiply(p);

@@ -34,7 +34,9 @@ class CudaBackend final : public Backend {
   std::shared_ptr<Packed> pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse,
                                          const std::shared_ptr<Packed>& other) override;
   bool multiplies_int8() const override { return false; }
-  bool prefers_round_rows() const override { return false; }
+  // cuBLASLt is asked for an algorithm for each new shape.
+  int64_t row_multiple(int64_t rows) const override { return rows <= 128 ? 16 : 64; }
+  std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
   FlatOps& flat() override { return *flat_; }
 
 #include "backend/op_overrides.inc"  // the files of this folder
@@ -81,6 +83,7 @@ class CudaBackend final : public Backend {
   kernels::Codes codes_of(const CodeLayout& layout, int64_t count);
   void add_counts(const double* parts, int64_t n, const Tensor& sum);
   Product product_of(const PackedWeight& w, const void* x, int64_t N, void* y, DType out) const;
+  const void* bias_of(const PackedWeight& w, const Tensor& b, DType type);
   void linear_int8(const Tensor& x, const PackedWeight& w, const Tensor& b, const Tensor& y, Activation, Write);
 
   std::shared_ptr<CudaDevice> device_;

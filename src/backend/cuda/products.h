@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <tuple>
 
 #include "backend/backend.h"
@@ -19,6 +20,12 @@ struct PackedWeight : Packed {
   bool transposed = false;
   Tensor scales;  // f32 [out], of 8-bit weights
   float input_bound = 0;
+
+  // Of a constant weight: the bias that it is used with, in activation type, once it has been used.
+  bool constant = false;
+  mutable std::mutex mutex;
+  mutable Tensor bias;
+  mutable const void* bias_from = nullptr;  // the parameter that it is a copy of
 };
 
 // d [m, n] = op(a) [m, k] op(b) [k, n], column-major, or d += that; then the bias [m] is added and relu applied.
