@@ -28,7 +28,8 @@ if [[ $tests == ON ]]; then
   targets+=(test_cuda test_models test_decode test_train20 bench_probe)
 fi
 # The old kind of RPATH: libraries that libraries need are found by it too.
-PATH=$PATH:/usr/local/cuda/bin cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DSTARLING_MPI=OFF -DSTARLING_CUDA=$cuda \
+PATH=$PATH:/usr/local/cuda/bin cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DSTARLING_MPI=OFF \
+  -DSTARLING_CUDA=$cuda \
   -DSTARLING_TESTS=$tests -DSTARLING_BENCH=$tests -DCMAKE_BUILD_RPATH="\$ORIGIN/../lib" \
   -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags --log-level=WARNING
 PATH=$PATH:/usr/local/cuda/bin cmake --build "$build" --parallel "${JOBS:-$(nproc)}" --target "${targets[@]}"

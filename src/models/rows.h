@@ -14,9 +14,7 @@ namespace starling {
 
 constexpr int64_t kRowMultiple = 64;  // few distinct row counts mean few distinct matrix products
 // The number of rows that R hypotheses are padded to when decoding.
-inline int64_t decoding_rows(const ParameterStore& store, int64_t R) {
-  return round_up(R, store.row_multiple(R));
-}
+inline int64_t decoding_rows(const ParameterStore& store, int64_t R) { return round_up(R, store.row_multiple(R)); }
 
 // One side of a batch as rows: tokens (-1 on padding rows), positions within the sentence, and the keys of its dropout masks.
 struct Rows {

@@ -202,7 +202,10 @@ TEST_F(RunOwnership, TextInTheDirectoryOfTokensIsNeverRemoved) {
   std::ofstream(path("run/data/notes")) << "mine\n";
   EXPECT_EQ(run_training(config("run", {{"train.max-steps", "5"}})), 0);
   fs::last_write_time(path("a"), fs::file_time_type::clock::now());
-  EXPECT_THAT(error<ConfigError>([&] { run_training(config("run", {{"train.max-steps", "6"}})); }), HasSubstr("contains notes, but this is where the tokens"));
+  EXPECT_THAT(error<ConfigError>([&] {
+                run_training(config("run", {{"train.max-steps", "6"}}));
+              }),
+              HasSubstr("contains notes, but this is where the tokens"));
   EXPECT_TRUE(fs::exists(path("run/data/notes")));
 }
 
