@@ -396,10 +396,6 @@ Calls calls() {
   const Lock lock(machine().mutex);
   return machine().calls;
 }
-void count_product() {
-  const Lock lock(machine().mutex);
-  ++machine().calls.products;
-}
 
 cudaError_t enqueue_host_work(cudaStream_t s, std::function<void()> body) {
   const Lock lock(machine().mutex);

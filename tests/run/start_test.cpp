@@ -1,7 +1,8 @@
-// How a run starts, goes on and ends: what it takes over from a model, what it refuses to write over, and what it says at its end.
+// How a run starts, continues and ends: what it refuses to write over, and what it says at its end.
+#include "tests/run/start.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -14,7 +15,6 @@
 #include "run/trainer.h"
 #include "storage/checkpoint.h"
 #include "tests/cli/directory_hash.h"
-#include "tests/run/word_pairs.h"
 
 namespace starling {
 namespace {
@@ -22,54 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
-
-class StartTest : public testing::Test {
- protected:
-  StartTest()
-      : directory_(fs::temp_directory_path() /
-                   ("starling-start-" + std::to_string(::getpid()) + "-" + testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    fs::create_directories(directory_);
-    write_word_pairs(path("a"), path("b"), 60, 8, 2, 3);
-  }
-  ~StartTest() override { fs::remove_all(directory_); }
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-
-  // A run of a few updates on the command line's terms; more overrides come last and count.
-  Config config(const std::string& run, std::vector<Override> more = {}) const {
-    std::vector<Override> all = given(run);
-    const std::vector<Override> shape = {{"model.preset", "transformer-tiny"},
-                                         {"model.width", "16"},
-                                         {"model.feed-forward", "16"},
-                                         {"model.heads", "2"},
-                                         {"vocab.size", "40"}};
-    all.insert(all.end(), shape.begin(), shape.end());
-    all.insert(all.end(), more.begin(), more.end());
-    return load_run_config("", all);
-  }
-  // The same without architecture and vocabulary.
-  std::vector<Override> given(const std::string& run) const {
-    return {{"data.source", path("a")},         {"data.target", path("b")},  {"train.output", path(run)},
-            {"train.batch-tokens", "60"},       {"train.max-steps", "4"},    {"train.threads", "1"},
-            {"train.precision", "f32"},         {"valid.source", path("a")}, {"valid.target", path("b")},
-            {"valid.metrics", "cross-entropy"}, {"valid.every", "2"},        {"checkpoint.every", "2"},
-            {"log.progress", "never"}};
-  }
-  std::string log(const std::string& run) const {
-    std::ifstream file(path(run) + "/train.log");
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  template <class E>
-  static std::string error(const Config& c) {
-    try {
-      run_training(c);
-    } catch (const E& e) {
-      return e.what();
-    }
-    return "no error";
-  }
-
-  fs::path directory_;
-};
 
 TEST_F(StartTest, TheEndNamesTheLimitThatWasReached) {
   EXPECT_EQ(run_training(config("steps")), 0);
@@ -239,41 +191,6 @@ TEST_F(StartTest, TheBestModelIsReplacedOnlyByABetterOne) {
   EXPECT_EQ(best_checkpoint(*files, path("run"))->step, 13);
 }
 
-TEST_F(StartTest, FineTuningTakesArchitectureAndVocabularyFromTheInitialModel) {
-  EXPECT_EQ(run_training(config("first", {{"model.dropout", "0.2"}, {"vocab.type", "bpe"}, {"model.norm", "post"}})), 0);
-  const auto tuned = [&](std::vector<Override> more = {}) {
-    std::vector<Override> all = given("tuned");
-    all.emplace_back("train.initial-model", path("first"));
-    all.insert(all.end(), more.begin(), more.end());
-    return load_run_config("", all);
-  };
-  const Config c = tuned();
-  EXPECT_EQ(c.model.preset, "transformer-tiny");
-  EXPECT_EQ(c.model.width, 16);
-  EXPECT_EQ(c.model.norm, NormPlace::post);
-  EXPECT_EQ(c.model.dropout, 0.2);
-  EXPECT_EQ(c.vocab.training.size, 40);
-  EXPECT_EQ(c.vocab.training.type, "bpe");
-  // What is told besides has to agree, and the message names both.
-  EXPECT_THAT(error<ConfigError>(tuned({{"model.width", "32"}})), testing::AllOf(HasSubstr("  width: 16\n"), HasSubstr("  width: 32\n")));
-  EXPECT_THAT(error<ConfigError>(tuned({{"model.preset", "transformer-base"}})), HasSubstr("  width: 512\n"));
-  EXPECT_THAT(error<ConfigError>(tuned({{"vocab.size", "50"}})),
-              HasSubstr("vocab.size is 50, but the vocabulary of train.initial-model " + path("first") + " was made with vocab.size 40"));
-  EXPECT_THAT(error<ConfigError>(tuned({{"vocab.type", "unigram"}})), HasSubstr("was made with vocab.type bpe"));
-  EXPECT_THAT(error<ConfigError>(tuned({{"vocab.joint", "false"}, {"model.tied-embeddings", "decoder"}})), HasSubstr("tied-embeddings"));
-  EXPECT_FALSE(fs::exists(path("tuned")));
-  // A dump has it all, and reads back to the same.
-  for (const bool full : {false, true}) {
-    std::ofstream(path("dump.yml")) << dump_config(tuned({{"model.dropout", "0.1"}}), full);
-    EXPECT_EQ(dump_config(load_run_config(path("dump.yml")), true), dump_config(tuned({{"model.dropout", "0.1"}}), true));
-  }
-  EXPECT_EQ(run_training(c), 0);
-  // The run goes on without the model it came from, and without being told what it is.
-  fs::remove_all(path("first"));
-  EXPECT_EQ(run_training(tuned({{"train.max-steps", "5"}})), 0);
-  EXPECT_EQ(latest_checkpoint(*real_file_system(), path("tuned"))->step, 5);
-}
-
 // Codes that nobody gave are not in the file, which versions without the keys read then.
 TEST_F(StartTest, LanguagesGoWithTheModel) {
   const auto files = real_file_system();
@@ -367,42 +284,11 @@ TEST_F(StartTest, OneTextInTwoRolesIsAWarning) {
   EXPECT_THAT(log("run"), HasSubstr("warning: the validation text " + path("a") + " is also training text"));
 }
 
-TEST_F(StartTest, AnInitialModelOf8BitsIsAWarning) {
-  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "1"}})), 0);
-  const auto files = real_file_system();
-  const auto backend = make_backend("cpu:f32", 1);
-  const LoadedModel loaded = load_model(*files, path("run"), *backend);
-  quantize_all(*loaded.model);
-  const ModelDescription& d = loaded.description;
-  publish_directory(*files, path("small"), 0, model_parts(*loaded.model, d.config, d.languages, d.vocabularies, d.search, 0));
-  EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("small")}, {"train.max-steps", "1"}})), 0);
-  EXPECT_THAT(log("tuned"), HasSubstr("warning: the weights of train.initial-model " + path("small") + " are rounded to 8 bits"));
-}
-
 TEST_F(StartTest, ADamagedBestModelIsKeptAside) {
   EXPECT_EQ(run_training(config("run")), 0);
   std::ofstream(path("run/best/decode.yml"), std::ios::app) << "# by hand\n";
   EXPECT_EQ(run_training(config("run", {{"train.max-steps", "12"}})), 0);
   EXPECT_THAT(log("run"), HasSubstr("is not an intact model as it was saved; it is kept in " + path("run/best-before-")));
-}
-
-// The bound falls from clip-start to clip over the run; a checkpoint has the bound of its own update only.
-TEST_F(StartTest, AContinuedFineTuningFallsToTheSameBound) {
-  std::vector<Override> shape = given("first");
-  for (const Override& o :
-       std::vector<Override>{{"model.preset", "gnmt-small"}, {"model.width", "16"}, {"model.clip", "1"}, {"vocab.size", "40"}})
-    shape.push_back(o);
-  EXPECT_EQ(run_training(load_run_config("", shape)), 0);
-  std::vector<Override> tuned = given("tuned");
-  for (const Override& o : std::vector<Override>{
-           {"train.initial-model", path("first")}, {"train.clip-start", "8"}, {"train.clip-steps", "8"}, {"train.max-steps", "4"}})
-    tuned.push_back(o);
-  EXPECT_EQ(load_run_config("", tuned).model.clip, 1);
-  EXPECT_EQ(run_training(load_run_config("", tuned)), 0);
-  EXPECT_EQ(load_run_config("", tuned).model.clip, 1);
-  // A run that was told its model is told its bound too: left out, it is off.
-  std::erase_if(shape, [](const Override& o) { return o.first == "model.clip"; });
-  EXPECT_EQ(load_run_config("", shape).model.clip, 0);
 }
 
 // The training files may have grown or gone when a run goes on; its record tells what it began with.
@@ -454,18 +340,6 @@ TEST_F(StartTest, ARunThatLosesItsLimitEndsWithItsCorpus) {
   record.replace(record.find("max-tokens: 180"), 15, "max-tokens: 0");
   std::ofstream(path("run/config.yml")) << record;
   EXPECT_EQ(step_limit(with("", "").train), 100000);
-}
-
-// A model that somebody put beside a run, or that a restart set aside, is no model of the run.
-TEST_F(StartTest, AModelThatLiesInTheRunsDirectoryCanBeTuned) {
-  EXPECT_EQ(run_training(config("first")), 0);
-  fs::create_directories(path("tuned"));
-  fs::copy(path("first/best"), path("tuned/pre"), fs::copy_options::recursive);
-  const std::vector<Override> tuned = {{"train.initial-model", path("tuned/pre")}};
-  EXPECT_EQ(run_training(config("tuned", tuned)), 0);
-  EXPECT_EQ(run_training(config("tuned", {{"train.initial-model", path("tuned/pre")}, {"train.max-steps", "6"}})), 0);
-  EXPECT_EQ(run_training(config("tuned", {{"train.max-steps", "8"}})), 0);
-  EXPECT_NE(log("tuned").find("8 updates"), std::string::npos) << log("tuned");
 }
 
 }  // namespace

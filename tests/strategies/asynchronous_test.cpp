@@ -1,6 +1,4 @@
-// Asynchronous workers and servers: where they must equal one process, what lateness they see, and what their equations say.
-#include "tests/strategies/asynchronous.h"
-
+// Asynchronous workers and servers: where they must equal one process, what staleness they see, and what their equations say.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,61 +6,13 @@
 
 #include "config/config.h"
 #include "sim/simulate.h"
+#include "tests/strategies/slow_cluster.h"
 #include "tests/whole_matrix.h"
 
 namespace starling {
 namespace {
 
 using testing::HasSubstr;
-
-// One update of a worker takes some ten milliseconds, an exchange a tenth of one.
-Scenario slow_cluster(int ranks) {
-  Scenario s;
-  s.ranks = ranks;
-  s.network.preset = "infiniband";
-  s.compute = {.forward_gflops = 0.5, .backward_gflops = 0.5, .update_gb_s = 20, .memory_gb_s = 20, .piece_us = 1};
-  return s;
-}
-
-struct Simulated {
-  std::vector<AsynchronousTrace> ranks;
-  SimulationResult result;
-  const AsynchronousTrace& first() const { return ranks.front(); }
-  const AsynchronousTrace& server() const { return ranks.back(); }
-};
-
-Simulated simulated(const AsynchronousRun& run, const Scenario& scenario) {
-  Simulated all;
-  all.ranks.resize(static_cast<size_t>(scenario.ranks));
-  all.result = simulate(scenario, [&](World& world) { all.ranks[static_cast<size_t>(world.comm->rank())] = train_apart(run, world); });
-  return all;
-}
-
-AsynchronousTrace alone(AsynchronousRun run) {
-  run.strategy = {};
-  World world = make_local_world();
-  return train_apart(run, world);
-}
-
-double largest_distance(const std::vector<double>& a, const std::vector<double>& b) {
-  double difference = 0;
-  EXPECT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) difference = std::max(difference, std::abs(a[i] - b[i]));
-  return difference;
-}
-
-double euclidean_distance(const std::vector<double>& a, const std::vector<double>& b) {
-  double squares = 0;
-  for (size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
-  return std::sqrt(squares);
-}
-
-AsynchronousRun in_step(int64_t servers) {
-  AsynchronousRun run;
-  run.strategy.servers = servers, run.strategy.overlap = false;
-  run.strategy.asynchronous.sum_pushes = 0, run.strategy.asynchronous.wait_for_step = true;
-  return run;
-}
 
 TEST(Asynchronous, OnePushOfEachAndWaitingForTheStepIsSynchronous) {
   for (const std::string optimizer : {"adam", "sgd", "adagrad"})
@@ -399,85 +349,6 @@ TEST(Asynchronous, AContinuedRunTakesUpServersAndProgress) {
     EXPECT_EQ(progress[1], progress[0]);
     EXPECT_DOUBLE_EQ(progress[2], 5 + (progress[0] - 5) / 3);
   }
-}
-
-// How a run of three workers ends of which the second crashes.
-std::string error_after_a_crash(AsynchronousRun run) {
-  run.max_steps = 20, run.strategy.deadline_seconds = 5;
-  Scenario scenario = slow_cluster(4);
-  scenario.crashes = {{.rank = 1, .at_s = 0.05}};
-  try {
-    simulated(run, scenario);
-  } catch (const PeerError& e) {
-    return e.what();
-  }
-  return "";
-}
-
-TEST(Asynchronous, TheOthersGoOnWithoutACrashedWorker) {
-  const std::string error = error_after_a_crash({});
-  EXPECT_THAT(error, HasSubstr("rank 3 (node3): any of 1 operations waited 5 s; a message from rank 1"));
-  EXPECT_THAT(error, HasSubstr("it has crashed"));
-}
-
-TEST(Asynchronous, AWorkerThatAllOthersWaitForIsNamedAtTheDeadline) {
-  EXPECT_THAT(error_after_a_crash(in_step(1)), HasSubstr("rank 3 (node3): any of 1 operations waited 5 s; a message from rank 1"));
-}
-
-TEST(Asynchronous, ALossThatIsNotFiniteEndsTheRun) {
-  AsynchronousRun run;
-  run.optimizer = "sgd", run.rate = 1e200, run.max_steps = 50;
-  try {
-    simulated(run, slow_cluster(3));
-    ADD_FAILURE();
-  } catch (const Error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("is not finite"));
-    EXPECT_THAT(e.what(), HasSubstr("epoch 1, batch"));
-  }
-}
-
-// What is only timed takes the same time and comes in the same order.
-TEST(Asynchronous, CanBeTimedWithoutComputing) {
-  AsynchronousRun run;
-  run.backend = "cpu:f32", run.strategy.servers = 2, run.strategy.wire = Wire::bf16, run.strategy.asynchronous.delay_compensation = 1;
-  Scenario scenario = slow_cluster(5);
-  scenario.jitter = 0.2;
-  const Simulated computed = simulated(run, scenario);
-  scenario.timing_only = true;
-  const Simulated timed = simulated(run, scenario);
-  for (size_t r = 0; r < 5; ++r) EXPECT_EQ(timed.result.ranks[r].computed_ns, computed.result.ranks[r].computed_ns);
-  EXPECT_EQ(timed.first().figures, computed.first().figures);
-  EXPECT_EQ(timed.first().told_tokens, computed.first().told_tokens);
-}
-
-TEST(Asynchronous, TheNameOfGnmtsRecipeStandsForItsOptions) {
-  const StrategyOptions o = strategy_preset("gnmt-downpour");
-  EXPECT_EQ(family_of(o), Family::asynchronous);
-  EXPECT_EQ(o.asynchronous.push_clip, 5);
-  EXPECT_FALSE(o.overlap);
-  EXPECT_EQ(o.asynchronous.push_interval, 1);
-  EXPECT_EQ(o.asynchronous.fetch_interval, 1);
-  EXPECT_EQ(o.batch, BatchScope::per_worker);
-}
-
-TEST(Asynchronous, WhatCannotBeIsRefused) {
-  const auto refused = [](int ranks, const std::function<void(StrategyOptions&)>& change) -> std::string {
-    AsynchronousRun run;
-    change(run.strategy);
-    try {
-      simulated(run, slow_cluster(ranks));
-    } catch (const ConfigError& e) {
-      return e.what();
-    }
-    return "";
-  };
-  EXPECT_THAT(refused(1, [](StrategyOptions&) {}), HasSubstr("strategy downpour needs a rank for each of its 1 servers and one worker"));
-  EXPECT_THAT(refused(3, [](StrategyOptions& o) { o.servers = 3; }), HasSubstr("start 4 ranks"));
-  const auto waiting = [](StrategyOptions& o) { o.asynchronous.sum_pushes = 3, o.asynchronous.wait_for_step = true; };
-  EXPECT_THAT(refused(3, waiting), HasSubstr("strategy.overlap would ask for too early"));
-  EXPECT_THAT(refused(3, [&](StrategyOptions& o) { waiting(o), o.overlap = false; }),
-              HasSubstr("strategy.asynchronous.sum-pushes 3 is more than the 2 workers"));
-  EXPECT_THAT(refused(3, [](StrategyOptions& o) { o.server_placement = ServerPlacement::shared; }), HasSubstr("strategy.server-placement"));
 }
 
 }  // namespace
