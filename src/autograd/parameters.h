@@ -154,8 +154,10 @@ class ParameterStore {
   // Must be called whenever values change: packed weights are stale afterwards.
   void changed() { ++version_; }
   bool training() const { return training_; }  // has gradients, or is a view of one that has
-  // Whether decoding should round row counts up, so that its products have few different ones.
+  // What decoding rounds row counts up to a multiple of, so that its products have few different ones. Shards sum rows, so all of them
+  // round in the same way, whatever their backends prefer.
   int64_t row_multiple(int64_t rows) const {
+    if (shards()) return rows <= 128 ? 16 : 64;
     const int64_t own = backend_.row_multiple(rows);
     return training_ ? std::max(own, backend_.Backend::row_multiple(rows)) : own;
   }

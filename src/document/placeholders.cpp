@@ -48,7 +48,11 @@ class Finder {
     if (const size_t end = keycap(at); end > at) return end;
     if (c == '{') return braces(at);
     if ((c == '$' || c == '#' || c == '%') && byte(at + 1) == '{') return after(at, braces(at + 1), at + 1);
-    if (c == '%') return format(at);
+    if (c == '$' && byte(at + 1) == '(') return parentheses(at);
+    if (c == '%') {
+      const size_t end = capitals(at);
+      return end > at ? end : format(at);
+    }
     if (c == '@') return mention(at);
     if (c == '#') return tag(at);
     if (c == ':') return short_code(at);
@@ -69,6 +73,27 @@ class Finder {
       if (byte(i) == '}' && --depth == 0) return i + 1;
     }
     return at;
+  }
+
+  // "$(ARG1)", as user interfaces have.
+  size_t parentheses(size_t at) const {
+    size_t i = at + 2;
+    while (i - at < kLongestVariable && is_ascii_name(byte(i))) ++i;
+    return i > at + 2 && byte(i) == ')' ? i + 1 : at;
+  }
+
+  // "%PRODUCTNAME" or "%PATH%": four capitals or more, unless the percent sign belongs to a number before it.
+  size_t capitals(size_t at) const {
+    constexpr size_t kFewest = 4;
+    size_t number = at;
+    while (number > 0 && byte(number - 1) == ' ') --number;
+    if (is_ascii_digit(before(number))) return at;
+    size_t i = at + 1;
+    while (i - at < kLongestVariable && ((byte(i) >= 'A' && byte(i) <= 'Z') || byte(i) == '_' || (i > at + 1 && is_ascii_digit(byte(i)))))
+      ++i;
+    if (i < at + 1 + kFewest) return at;
+    if (byte(i) == '%') return i + 1;
+    return is_name(byte(i)) ? at : i;
   }
 
   // Conversions of printf, Python and Cocoa; a percent sign after a number is just a percent sign.

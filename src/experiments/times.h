@@ -64,7 +64,7 @@ NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, 
 // but the bytes do not. If a path is given, the record is read from it initially and saved to it at every pause.
 class TimesRecorder {
  public:
-  // alone: as in RaceTimes. Bytes are then those that workers send and receive, because servers record nothing.
+  // asynchronous: as in RaceTimes. Bytes are then those that workers send and receive, because servers record nothing.
   TimesRecorder(int ranks, int workers, bool asynchronous, std::string path = "");
   // Resumes the record after `updates` updates (of rank 0 if ranks are asynchronous): drops what was recorded later, and restores the
   // offsets between the ranks. Call it before watch().

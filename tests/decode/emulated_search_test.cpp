@@ -98,6 +98,7 @@ TEST_P(EmulatedSearch, AStepAsksLittleOfTheCard) {
     after = emulated_cuda::calls();
     parent = {0, 1, 2};
   }
+  EXPECT_EQ(after.uneven_products, before.uneven_products);
   EXPECT_EQ(after.uploads - before.uploads, 1);
   EXPECT_EQ(after.downloads - before.downloads, 1);
   const bool recurrent = config.heads <= 1;  // its states are tensors of their own, and there is one attention

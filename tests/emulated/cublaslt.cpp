@@ -168,7 +168,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
       }
     }
   };
-  emulated_cuda::count_product();
+  count_product(ld->columns);
   return enqueue_host_work(stream, work) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 

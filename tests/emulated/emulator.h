@@ -50,9 +50,10 @@ void report_network_error();
 // What this process has asked of the runtime and the library so far.
 struct Calls {
   int64_t kernels = 0, products = 0, fills = 0, uploads = 0, downloads = 0, allocations = 0;
+  int64_t uneven_products = 0;  // whose rows, as row-major matrices have them, are not a multiple of 16
 };
 Calls calls();
-void count_product();
+void count_product(int64_t rows);
 
 // What the next random orders begin from.
 void set_seed(uint64_t seed);

@@ -396,6 +396,11 @@ Calls calls() {
   const Lock lock(machine().mutex);
   return machine().calls;
 }
+void count_product(int64_t rows) {
+  const Lock lock(machine().mutex);
+  ++machine().calls.products;
+  if (rows % 16 != 0) ++machine().calls.uneven_products;
+}
 
 cudaError_t enqueue_host_work(cudaStream_t s, std::function<void()> body) {
   const Lock lock(machine().mutex);

@@ -58,7 +58,7 @@ std::shared_ptr<Packed> CudaBackend::pack(const Tensor& w, bool transposed, std:
 
 std::shared_ptr<Packed> CudaBackend::pack_constant(const Tensor& w, bool transposed) {
   std::shared_ptr<Packed> packed = pack(w, transposed, nullptr);
-  dynamic_cast<PackedWeight&>(*packed).constant = true;
+  packed->constant = true;
   return packed;
 }
 
@@ -112,10 +112,12 @@ const void* CudaBackend::bias_of(const PackedWeight& w, const Tensor& b, DType t
     return to;
   }
   const std::lock_guard lock(w.mutex);
-  if (w.bias_from != at(b)) {
-    w.bias = Tensor({w.out}, type, memory());
+  CHECK(!w.bias || w.bias_from == at(b), "a constant weight is used with two biases");
+  if (!w.bias) {
+    const Tensor bias({w.out}, type, memory());
+    convert(at(bias));
+    w.bias = bias;
     w.bias_from = at(b);
-    convert(at(w.bias));
   }
   return at(w.bias);
 }

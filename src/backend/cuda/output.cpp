@@ -74,10 +74,10 @@ void CudaBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& valu
 
 void CudaBackend::linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values, const Tensor& indices,
                                     const Tensor& denominator) {
-  const int64_t rows = values.rows();
-  if (!logits_ || logits_.columns() != w.out || logits_.rows() < rows) logits_ = Tensor({rows, w.out}, DType::f32, memory());
+  const int64_t rows = values.rows(), padded = x.rows();
+  if (!logits_ || logits_.columns() != w.out || logits_.rows() < padded) logits_ = Tensor({padded, w.out}, DType::f32, memory());
+  linear(x, w, {}, logits_.rows(0, padded), Activation::none, Write::overwrite);
   const Tensor logits = logits_.rows(0, rows);
-  linear(x.rows(0, rows), w, {}, logits, Activation::none, Write::overwrite);
   if (bound > 0) clamp(logits, bound, logits, {});
   top_logits(logits, k, values, indices, denominator);
 }

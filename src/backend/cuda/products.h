@@ -21,8 +21,7 @@ struct PackedWeight : Packed {
   Tensor scales;  // f32 [out], of 8-bit weights
   float input_bound = 0;
 
-  // Of a constant weight: the bias that it is used with, in activation type, once it has been used.
-  bool constant = false;
+  // Of a constant weight: its bias in activation type, once it has been used.
   mutable std::mutex mutex;
   mutable Tensor bias;
   mutable const void* bias_from = nullptr;  // the parameter that it is a copy of
