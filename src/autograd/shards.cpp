@@ -170,11 +170,12 @@ void log_softmax_top_k(Backend& backend, const OutputProduct& output, const Voca
   backend.linear_top_logits(output.x, *output.w, output.bound, own, largest.op.values, largest.op.columns, largest.op.denominator);
   const LargestLogits::Views found = largest.on_host();
   const std::vector<double> z = found.values.to_doubles(), denominators = found.denominator.to_doubles();
-  const std::span<const int32_t> columns(found.columns.data<int32_t>(), static_cast<size_t>(R * own));
+  std::vector<int32_t> columns(static_cast<size_t>(R * own));
+  found.columns.read<int32_t>(columns);
   values.resize(static_cast<size_t>(R * k));
   tokens.resize(values.size());
   if (!is_spread(shard.group)) {
-    std::copy(columns.begin(), columns.end(), tokens.begin());
+    tokens = columns;
     for (int64_t r = 0; r < R; ++r) {
       const double log_sum = denominators[2 * r] + std::log(denominators[2 * r + 1]);
       for (int64_t i = r * k; i < (r + 1) * k; ++i) values[i] = static_cast<float>(z[i] - log_sum);
