@@ -82,12 +82,10 @@ class Finder {
     return i > at + 2 && byte(i) == ')' ? i + 1 : at;
   }
 
-  // "%PRODUCTNAME" or "%PATH%": four capitals or more, unless the percent sign belongs to a number before it.
+  // "%PRODUCTNAME" or "%PATH%": four capitals or more, unless a digit comes immediately before.
   size_t capitals(size_t at) const {
     constexpr size_t kFewest = 4;
-    size_t number = at;
-    while (number > 0 && byte(number - 1) == ' ') --number;
-    if (is_ascii_digit(before(number))) return at;
+    if (is_ascii_digit(before(at))) return at;
     size_t i = at + 1;
     while (i - at < kLongestVariable && ((byte(i) >= 'A' && byte(i) <= 'Z') || byte(i) == '_' || (i > at + 1 && is_ascii_digit(byte(i)))))
       ++i;
