@@ -25,7 +25,7 @@ endif
 PRESET ?= release
 
 build: packages
-	@cmake --preset $(PRESET) -B "$(BUILD)" $(if $(CONFIGURED),,-G "$(GENERATOR)") --log-level=WARNING
+	@cmake --preset $(PRESET) -B "$(BUILD)" $(if $(CONFIGURED),,-G "$(GENERATOR)") --log-level=WARNING >/dev/null
 	@cmake --build "$(BUILD)" --parallel $(JOBS) --target starling
 
 demo: build
@@ -37,7 +37,7 @@ test: build
 
 # Each source compiled for itself, with debug information, and every test.
 test-all: packages
-	@cmake --preset dev $(if $(wildcard build/dev/CMakeCache.txt),,-G "$(GENERATOR)") --log-level=WARNING
+	@cmake --preset dev $(if $(wildcard build/dev/CMakeCache.txt),,-G "$(GENERATOR)") --log-level=WARNING >/dev/null
 	@cmake --build build/dev --parallel $(JOBS)
 	@STARLING_WHOLE_MATRIX=1 tools/test.sh build/dev
 

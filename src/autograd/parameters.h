@@ -157,7 +157,7 @@ class ParameterStore {
   // What decoding rounds row counts up to a multiple of, so that its products have few different ones. Shards sum rows, so all of them
   // round in the same way, whatever their backends prefer.
   int64_t row_multiple(int64_t rows) const {
-    if (shards()) return rows <= 128 ? 16 : 64;
+    if (shards()) return Backend::coarse_row_multiple(rows);
     const int64_t own = backend_.row_multiple(rows);
     return training_ ? std::max(own, backend_.Backend::row_multiple(rows)) : own;
   }

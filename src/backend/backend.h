@@ -169,6 +169,8 @@ class Backend {
   // In inference, rows are padded to a multiple of this, so that products have few different shapes; 1 if products with constant weights,
   // including 8-bit ones, take any number of rows equally well.
   virtual int64_t row_multiple(int64_t rows) const { return rows <= 4 ? 1 : rows <= 64 ? 4 : 16; }
+  // The multiple where each new number of rows costs much, or where backends of several kinds must agree on it.
+  static int64_t coarse_row_multiple(int64_t rows) { return rows <= 128 ? 16 : 64; }
   // y [N, out] = activation(x [N, in] w + b); b may be empty; y may be f32 where activations are bf16.
   virtual void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) = 0;
   // Packs the weight as 8-bit integers with one scale per output, s_o = max |w_io|, q_io = round(127 w_io / s_o). linear() then rounds each

@@ -1,4 +1,5 @@
-// The cards of a run's ranks, whichever implementation the program has: NCCL (nccl/), none (no_nccl.cpp), or the tests' emulated cards.
+// Prepares and connects the cards of a run's ranks, with the implementation that the program has: NCCL (nccl/), none (no_nccl.cpp), or the
+// tests' emulated cards.
 #pragma once
 
 #include <memory>

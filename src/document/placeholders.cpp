@@ -49,10 +49,7 @@ class Finder {
     if (c == '{') return braces(at);
     if ((c == '$' || c == '#' || c == '%') && byte(at + 1) == '{') return after(at, braces(at + 1), at + 1);
     if (c == '$' && byte(at + 1) == '(') return parentheses(at);
-    if (c == '%') {
-      const size_t end = capitals(at);
-      return end > at ? end : format(at);
-    }
+    if (c == '%') return std::max(capitals(at), format(at));
     if (c == '@') return mention(at);
     if (c == '#') return tag(at);
     if (c == ':') return short_code(at);
@@ -75,14 +72,15 @@ class Finder {
     return at;
   }
 
-  // "$(ARG1)", as user interfaces have.
+  // Returns the end of a name in parentheses, such as "$(ARG1)" in user interfaces; `at` if there is none.
   size_t parentheses(size_t at) const {
     size_t i = at + 2;
     while (i - at < kLongestVariable && is_ascii_name(byte(i))) ++i;
     return i > at + 2 && byte(i) == ')' ? i + 1 : at;
   }
 
-  // "%PRODUCTNAME" or "%PATH%": four capitals or more, unless a digit comes immediately before.
+  // Returns the end of a name of at least four capitals, such as "%PRODUCTNAME" or "%PATH%", that does not follow a digit; `at` if there is
+  // none.
   size_t capitals(size_t at) const {
     constexpr size_t kFewest = 4;
     if (is_ascii_digit(before(at))) return at;

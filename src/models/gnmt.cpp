@@ -225,13 +225,11 @@ Asking asking_of(std::span<const int32_t> sentence, const std::vector<int32_t>& 
 
 }  // namespace
 
-Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, const Ints& queries, const Ints& sources, int64_t pairs,
-                 Tensor* attention) {
+Var Gnmt::attend(Tape& tape, const GnmtState& state, const Var& asking, const AttentionLayout& layout, int64_t pairs, Tensor* attention) {
   const Var query = linear(asking, *query_weight_, nullptr);
   const Tensor y = tape.allocate({asking.value.rows(), memory_width_}, tape.backend().activation());
   const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, tape.backend().parameter());
-  tape.backend().global_attention({query.value, state.keys, score_vector(tape, score_, score_scale_), state.memory},
-                                  {queries, sources, 1, false}, y, weights);
+  tape.backend().global_attention({query.value, state.keys, score_vector(tape, score_, score_scale_), state.memory}, layout, y, weights);
   if (!attention) return {&tape, -1, y};
   *attention = weights.rows(0, pairs);
   // All shards take the first one's weights, so that they search in the same way even if their processors differ.
@@ -256,6 +254,7 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
   const Asking asking = asking_of(sentence, state.length);
   const std::vector<Ints> numbers = tape.upload_together({tokens, from, asking.queries, asking.sources});
   const Ints& from_rows = numbers[1];
+  const AttentionLayout layout{numbers[2], numbers[3], 1, false};
   // The states that the rows continue from.
   const auto parents = [&](const Tensor& t) {
     const Tensor y = tape.allocate({padded, t.columns()}, t.dtype());
@@ -298,14 +297,14 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
   Var context;
   if (!top) {
     const Var& query = config_.attention_query == AttentionQuery::previous ? last_query : x;
-    context = attend(tape, state, query, numbers[2], numbers[3], asking.pairs, attention);
+    context = attend(tape, state, query, layout, asking.pairs, attention);
   }
   Clipping clipping;
   for (size_t i = 1; i < decoder_layers_.size(); ++i) {
     const Var m = step(i, top ? x : concat(x, context));
     x = residual_layer(i) ? add_residual(m, x, clipping) : m;
   }
-  if (top) context = attend(tape, state, x, numbers[2], numbers[3], asking.pairs, attention);
+  if (top) context = attend(tape, state, x, layout, asking.pairs, attention);
   return {readout(x, context, {}, clipping).value, R, &store_.packed(*output_table_, true), config_.clip > 0 ? kLogitBound : 0};
 }
 

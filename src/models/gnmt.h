@@ -83,8 +83,7 @@ class Gnmt : public Model {
   Var encoder(Tape& tape, const UnitRange& units, TimedRows& source, size_t piece, Var x, Clipping& clipping) const;
   Var keys(const Var& memory) const;
   // The context [rows, memory width] of one decoding step; `asking`, the output of a decoder layer, gives the queries.
-  Var attend(Tape& tape, const GnmtState& state, const Var& asking, const Ints& queries, const Ints& sources, int64_t pairs,
-             Tensor* attention);
+  Var attend(Tape& tape, const GnmtState& state, const Var& asking, const AttentionLayout& layout, int64_t pairs, Tensor* attention);
   void add_keys(const Initializer& initializer);
   void add_queries(const Initializer& initializer);
   size_t encoder_units() const { return encoder_layers_.size() - 1; }

@@ -184,9 +184,8 @@ std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedToke
   Backend& backend = store_.backend();
   Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
-  const int64_t multiple = store_.row_multiple(std::max<int64_t>(source.count(), 64));
-  const Tensor memory =
-      encoder(tape, make_rows(source, {}, multiple == 1 ? 1 : std::max<int64_t>(multiple, 16)), tape.upload(source.offsets)).value;
+  const int64_t multiple = store_.row_multiple(std::max<int64_t>(source.count(), 65));  // short sources are padded as long ones
+  const Tensor memory = encoder(tape, make_rows(source, {}, multiple), tape.upload(source.offsets)).value;
   const Places places = take_places(state.sources, state.length, source, memory.rows());
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const ColumnLayer& kv = decoder_layers_[i].cross.kv;

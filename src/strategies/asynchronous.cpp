@@ -237,7 +237,7 @@ class Asynchronous : public Strategy {
     if (!narrow_) wait(outgoing_[turn_]);
     w.clock().spend({Work::memory, 0, (summed_ > 0 ? 3.0 : 2.0) * static_cast<double>(gradients.bytes())},
                     [&] { flat(w).scale(gradients, factor, sum(), summed_ > 0 ? Write::accumulate : Write::overwrite); });
-    summed_sums_ += mine;
+    push_sums_ += mine;
     ++summed_;
   }
 
@@ -261,7 +261,7 @@ class Asynchronous : public Strategy {
     Request request;
     request.kind = Request::push;
     request.updates = summed_;
-    request.sums = summed_sums_;
+    request.sums = push_sums_;
     for (size_t i = 0; i < servers_.size(); ++i) {
       request.base_version = bases_[i].version;
       request.base_pushes = bases_[i].pushes;
@@ -272,13 +272,13 @@ class Asynchronous : public Strategy {
       words_.emplace_back(word, w.comm().receive(word, servers_[i].rank, kWordTag));
     }
     summed_ = 0;
-    summed_sums_ = {};
+    push_sums_ = {};
   }
 
   // The mean gradient of what is pushed, by all servers' parts together.
   void clip(Worker& w) {
     if (o_.push_clip == 0) return;
-    const double divisor = w.gradient_divisor(summed_sums_.totals);
+    const double divisor = w.gradient_divisor(push_sums_.totals);
     const double norm = summed_ == 1 ? single_norm_ : std::sqrt(sum_of_squares(w, sum())) / divisor;
     if (norm <= o_.push_clip) return;
     w.clock().spend({Work::memory, 0, 2.0 * static_cast<double>(flat_ * element_)},
@@ -319,7 +319,7 @@ class Asynchronous : public Strategy {
 
   // Of a worker.
   int64_t computed_ = 0, summed_ = 0;  // updates; those in the next push
-  StepSums summed_sums_;
+  StepSums push_sums_;
   double single_norm_ = 0;  // of the last update's part in it, per token
   Outgoing outgoing_[2];
   int turn_ = 0;

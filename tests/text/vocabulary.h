@@ -11,21 +11,10 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/data/fixtures.h"
 #include "text/vocabulary.h"
 
 namespace starling {
-
-template <class E, class Action>
-std::string vocabulary_message(const Action& action) {
-  try {
-    action();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another error: ") + error.what();
-  }
-  return "no error";
-}
 
 inline LineSource source_of(const std::vector<std::string>& lines) {
   return [&lines, at = size_t{0}](std::string_view& line) mutable {

@@ -20,7 +20,7 @@ using ::testing::StartsWith;
 TEST_F(VocabularyTest, RefusesOptionsThatCannotBeMeant) {
   const std::vector<std::string> lines = nonsense_lines(10);
   const auto refusal = [&](const VocabularyOptions& options) {
-    return vocabulary_message<ConfigError>([&] { train_vocabulary(source_of(lines), options, path()); });
+    return test::message_of<ConfigError>([&] { train_vocabulary(source_of(lines), options, path()); });
   };
   EXPECT_THAT(refusal({.type = "word"}), HasSubstr("choose unigram or bpe"));
   EXPECT_THAT(refusal({.size = -1}), HasSubstr("size is -1"));
@@ -32,37 +32,37 @@ TEST_F(VocabularyTest, RefusesOptionsThatCannotBeMeant) {
 }
 
 TEST_F(VocabularyTest, SaysWhenThereIsNoText) {
-  EXPECT_THAT(vocabulary_message<DataError>([&] { train({}); }), HasSubstr("no usable line among the 0 read"));
-  EXPECT_THAT(vocabulary_message<DataError>([&] { train({"", "", ""}); }), HasSubstr("no usable line among the 3 read"));
-  EXPECT_THAT(vocabulary_message<DataError>([&] { train({" ", "\u3000 \t"}); }), HasSubstr("no usable line among the 2 read"));
+  EXPECT_THAT(test::message_of<DataError>([&] { train({}); }), HasSubstr("no usable line among the 0 read"));
+  EXPECT_THAT(test::message_of<DataError>([&] { train({"", "", ""}); }), HasSubstr("no usable line among the 3 read"));
+  EXPECT_THAT(test::message_of<DataError>([&] { train({" ", "\u3000 \t"}); }), HasSubstr("no usable line among the 2 read"));
 }
 
 TEST_F(VocabularyTest, OutlivesItsTrainer) {
   // Nothing is left of these characters after normalisation, which the trainer answers by ending its process.
   for (const char* type : {"unigram", "bpe"}) {
     options_.type = type;
-    const std::string message = vocabulary_message<DataError>([&] { train({"\x01\x02", "\ufeff\x7f"}); });
+    const std::string message = test::message_of<DataError>([&] { train({"\x01\x02", "\ufeff\x7f"}); });
     EXPECT_THAT(message, HasSubstr("SentencePiece could not train a vocabulary (")) << type;
   }
 }
 
 TEST_F(VocabularyTest, SaysWhenItCannotBeWrittenOrRead) {
   const std::vector<std::string> lines = nonsense_lines(100);
-  EXPECT_THAT(vocabulary_message<IoError>([&] { train_vocabulary(source_of(lines), options_, path("no/such/place")); }),
+  EXPECT_THAT(test::message_of<IoError>([&] { train_vocabulary(source_of(lines), options_, path("no/such/place")); }),
               HasSubstr("no/such/"));
-  EXPECT_THAT(vocabulary_message<IoError>([&] { Vocabulary::load(path("none")); }), StartsWith(path("none")));
-  EXPECT_THAT(vocabulary_message<IoError>([&] { Vocabulary::load(directory_); }), StartsWith(directory_));
+  EXPECT_THAT(test::message_of<IoError>([&] { Vocabulary::load(path("none")); }), StartsWith(path("none")));
+  EXPECT_THAT(test::message_of<IoError>([&] { Vocabulary::load(directory_); }), StartsWith(directory_));
 }
 
 TEST_F(VocabularyTest, RefusesDamagedFiles) {
   train(nonsense_lines(100));
   const std::string good = bytes();
-  EXPECT_THAT(vocabulary_message<DataError>([&] { Vocabulary::from_bytes(""); }), HasSubstr("the file is empty"));
-  EXPECT_THAT(vocabulary_message<DataError>([&] { Vocabulary::from_bytes("hello", "my.model"); }), StartsWith("my.model: not a usable"));
+  EXPECT_THAT(test::message_of<DataError>([&] { Vocabulary::from_bytes(""); }), HasSubstr("the file is empty"));
+  EXPECT_THAT(test::message_of<DataError>([&] { Vocabulary::from_bytes("hello", "my.model"); }), StartsWith("my.model: not a usable"));
   std::string flipped = good;
   flipped[good.size() / 2] ^= 4;
-  EXPECT_THAT(vocabulary_message<DataError>([&] { Vocabulary::from_bytes(flipped); }), HasSubstr("checksum is wrong"));
-  EXPECT_THAT(vocabulary_message<DataError>([&] { Vocabulary::from_bytes(good.substr(0, good.size() / 2)); }), HasSubstr("not a usable"));
+  EXPECT_THAT(test::message_of<DataError>([&] { Vocabulary::from_bytes(flipped); }), HasSubstr("checksum is wrong"));
+  EXPECT_THAT(test::message_of<DataError>([&] { Vocabulary::from_bytes(good.substr(0, good.size() / 2)); }), HasSubstr("not a usable"));
 }
 
 // Fields by hand, as sentencepiece_model.proto has them: ModelProto.pieces 1, SentencePiece.piece 1, .score 2. The checksum is ours, so an
@@ -82,7 +82,7 @@ TEST_F(VocabularyTest, RefusesPiecesAndScoresThatCannotBeComputedWith) {
     return foreign + "\x0a" + varint(piece.size()) + piece;
   };
   const auto refusal = [&](const std::string& model) {
-    return vocabulary_message<DataError>([&] { Vocabulary::from_bytes(model, "my.model"); });
+    return test::message_of<DataError>([&] { Vocabulary::from_bytes(model, "my.model"); });
   };
   const auto size = Vocabulary::from_bytes(foreign).size();
   EXPECT_EQ(Vocabulary::from_bytes(with(std::string(4096, 'x'), -3)).size(), size + 1);

@@ -61,7 +61,7 @@ TEST_F(VocabularyTest, HasTheSpecialIdsOfStarling) {
   EXPECT_EQ(vocabulary.decode(ids), "blue");
   EXPECT_THAT(vocabulary.encode("漢"), ::testing::Contains(vocabulary.unk()));
   for (const int32_t id : {-1, static_cast<int32_t>(vocabulary.size()), 1 << 30})
-    EXPECT_THAT(vocabulary_message<DataError>([&] { vocabulary.decode(std::vector{id}); }), HasSubstr("outside the vocabulary"));
+    EXPECT_THAT(test::message_of<DataError>([&] { vocabulary.decode(std::vector{id}); }), HasSubstr("outside the vocabulary"));
 }
 
 TEST_F(VocabularyTest, CutsLongLinesWithoutChangingThem) {
@@ -124,7 +124,7 @@ TEST_F(VocabularyTest, PiecesKnowTheirPlaces) {
     }
     const int32_t eos = vocabulary.eos();
     EXPECT_EQ(vocabulary.decode_with_bytes(std::vector{eos}).bytes, std::vector<Range>{Range{}});
-    EXPECT_THAT(vocabulary_message<DataError>([&] { vocabulary.decode_with_bytes(std::vector{-1}); }), HasSubstr("outside the vocabulary"));
+    EXPECT_THAT(test::message_of<DataError>([&] { vocabulary.decode_with_bytes(std::vector{-1}); }), HasSubstr("outside the vocabulary"));
   }
 }
 
@@ -310,7 +310,7 @@ TEST_F(VocabularyTest, IsSmallerWhenTheTextDoesNotHoldSoManyPieces) {
 TEST_F(VocabularyTest, NamesASizeThatWorks) {
   const std::vector<std::string> lines = nonsense_lines(100);
   options_.size = 10;
-  const std::string message = vocabulary_message<ConfigError>([&] { train(lines); });
+  const std::string message = test::message_of<ConfigError>([&] { train(lines); });
   const std::string marker = "ask for a size of at least ";
   ASSERT_THAT(message, HasSubstr(marker));
   options_.size = std::stoll(message.substr(message.find(marker) + marker.size()));

@@ -1,11 +1,15 @@
-// The pages in docs/: each is in the index, and the messages that troubleshooting.md quotes are still those of the program.
-// tools/check_format.sh follows their links.
+// The pages in docs/: each is in the index, their links and what sources say about pages lead somewhere, and the messages that
+// troubleshooting.md quotes are still those of the program.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -57,6 +61,76 @@ TEST(Docs, EveryPageIsInTheIndex) {
     const std::string link = "(" + fs::relative(page, kRoot / "docs").string() + ")";
     EXPECT_NE(index.find(link), std::string::npos) << "docs/README.md does not link to " << link;
   }
+}
+
+// The lines of a page that are not between ```.
+std::vector<std::string> prose(const fs::path& page) {
+  std::vector<std::string> lines;
+  std::ifstream file(page);
+  bool fenced = false;
+  for (std::string line; std::getline(file, line);) {
+    const size_t begin = line.find_first_not_of(' ');
+    if (begin != std::string::npos && line.compare(begin, 3, "```") == 0)
+      fenced = !fenced;
+    else if (!fenced)
+      lines.push_back(line);
+  }
+  return lines;
+}
+
+// The anchors of a page's headings, as GitHub makes them.
+std::set<std::string> anchors(const fs::path& page) {
+  std::set<std::string> all;
+  std::map<std::string, int> seen;
+  for (const std::string& line : prose(page)) {
+    if (!line.starts_with("#")) continue;
+    std::string name;
+    for (const char c : line.substr(std::min(line.find_first_not_of("# "), line.size()))) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte >= 0x80 || std::isalnum(byte) || c == '_' || c == '-' || c == ' ')
+        name += c == ' ' ? '-' : static_cast<char>(byte < 0x80 ? std::tolower(byte) : byte);
+    }
+    const int before = seen[name]++;
+    all.insert(before > 0 ? name + "-" + std::to_string(before) : name);
+  }
+  return all;
+}
+
+TEST(Docs, LinksLeadSomewhere) {
+  const std::regex link(R"re((?:\]\(|src=")([^)#\s"]*)#?([^)\s"]*)[)"])re");
+  int links = 0;
+  for (const fs::path& page : pages())
+    for (const std::string& line : prose(page))
+      for (std::sregex_iterator it(line.begin(), line.end(), link), end; it != end; ++it) {
+        const std::string target = (*it)[1], anchor = (*it)[2];
+        if (target.find("://") != std::string::npos || target.starts_with("mailto:")) continue;
+        const fs::path file = target.empty() ? page : page.parent_path() / target;
+        EXPECT_TRUE(fs::exists(file)) << page << " links to " << target;
+        const bool there = anchor.empty() || !fs::exists(file) || anchors(file).contains(anchor);
+        EXPECT_TRUE(there) << page << ": " << target << " has no #" << anchor;
+        ++links;
+      }
+  EXPECT_GT(links, 300);
+}
+
+TEST(Docs, PagesThatAreNamedExist) {
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '/'; };
+  int named = 0;
+  const auto check = [&](const fs::path& path) {
+    const std::string text = text_of(path);
+    for (size_t at = text.find("docs/"); at != std::string::npos; at = text.find("docs/", at + 1)) {
+      size_t end = at;
+      while (end < text.size() && in_name(text[end])) ++end;
+      if ((at > 0 && in_name(text[at - 1])) || text.compare(end, 3, ".md") != 0) continue;
+      EXPECT_TRUE(fs::exists(kRoot / text.substr(at, end + 3 - at))) << path << " names " << text.substr(at, end + 3 - at);
+      ++named;
+    }
+  };
+  for (const char* folder : {"src", "tests", "tools", "bench", "recipes", "cmake", "docs", ".ci"})
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder))
+      if (entry.is_regular_file() && entry.path().extension() != ".zst") check(entry.path());
+  for (const char* file : {"README.md", "CONTRIBUTING.md", "CMakeLists.txt", "Makefile"}) check(kRoot / file);
+  EXPECT_GT(named, 150);
 }
 
 TEST(Docs, TroubleshootingQuotesTheProgram) {

@@ -35,7 +35,7 @@ class CudaBackend final : public Backend {
                                          const std::shared_ptr<Packed>& other) override;
   bool multiplies_int8() const override { return false; }
   // cuBLASLt is asked for an algorithm for each new shape.
-  int64_t row_multiple(int64_t rows) const override { return rows <= 128 ? 16 : 64; }
+  int64_t row_multiple(int64_t rows) const override { return coarse_row_multiple(rows); }
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
   FlatOps& flat() override { return *flat_; }
 
