@@ -18,7 +18,7 @@ kernels=$cuda/kernels
 # name | file | sed expression
 bugs=(
   "sizes of a product swapped|$cuda/products.cpp|s/layout(plan->d, p.out, p.m, p.n, p.ldd)/layout(plan->d, p.out, p.n, p.m, p.n)/"
-  "a bias of the wrong type|$cuda/cuda.cpp|s/if (b && y.dtype() != DType::f32)/if (false)/"
+  "a bias of the wrong type|$cuda/cuda.cpp|s/if (!b || type == DType::f32) return at(b);/return at(b);/"
   "a plan used for less aligned addresses|$cuda/products.cpp|s/static_cast<int>(align_[abd])/0/"
   "partial sums in the output's type|$cuda/products.cpp|s/CUBLASLT_REDUCTION_SCHEME_NONE |/CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE |/"
   "a missing barrier|$kernels/device.cuh|0,/  __syncthreads();/s///"

@@ -85,12 +85,15 @@ void expect_as_cpu(const Case& c, const std::vector<Range>& tensors, double keep
 }
 
 TEST(CudaCompression, HardNumbers) {
-  for (const Case& c : kCases)
-    for (const char* kind : kKinds)
+  size_t turn = 0;  // at every change, each kind of numbers meets a third of the codings
+  for (const Case& c : kCases) {
+    ++turn;
+    for (size_t k = 0; k < std::size(kKinds); ++k)
       for (const double keep : of_cases<double>({0.003, 0.4}, 1)) {
         if (!is_sparse(c.coding) && keep > 0.1) continue;
-        expect_as_cpu(c, kTensors, keep, kind, {});
+        if (whole_matrix() || (turn + k) % 3 == 0) expect_as_cpu(c, kTensors, keep, kKinds[k], {});
       }
+  }
 }
 
 TEST(CudaCompression, AnyNumberOfEntries) {
