@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# How well the simulator, and so `starling plan`, predicts steps on this machine: thirteen layouts of two models on two ranks of one thread,
-# each measured over Open MPI and simulated with the rates and the link that were measured just before it. Every round measures everything
-# once, so a machine whose speed drifts is equally fast for both sides. Of each side the fastest round counts: other programs only ever add
-# time.
-# Usage: bench/plan_accuracy.sh STARLING [ROUNDS]          about three minutes a round; two cores with nothing else to do
+# How well the simulator, and so `starling plan`, predicts steps on this machine: thirteen layouts of two models on two ranks of one thread.
+# Each layout is measured over Open MPI and simulated with the rates that were measured just before and just after it, since a machine may
+# change its speed within minutes. A row has the medians over the rounds, and how many of its times lay within the interval predicted for
+# them (without a record of this host).
+# Usage: bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]     about seven minutes a round; two cores with nothing else to do
+# NAME: only layouts whose model or name has it
 set -euo pipefail
-starling=$(realpath "${1:?usage: bench/plan_accuracy.sh STARLING [ROUNDS]}")
-rounds=${2:-2}
-out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
+starling=$(realpath "${1:?usage: bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]}")
+rounds=${2:-3} only=${3:-}
+out=$(mktemp -d); export XDG_STATE_HOME=$out; trap 'rm -rf "$out"' EXIT
 value() { sed -n "s/^ *\"$2\": \([-0-9.e+]*\),*$/\1/p" "$1" | head -n 1; }
 ranks() { mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }; }
 top="--model.attention-place top --model.readout context"
@@ -26,37 +27,58 @@ layouts=(  # model, name, batch tokens of a worker, options
   "gnmt-small|attention at the top: 2 stages in 4 pieces of time|2000|$top --parallel.pipeline 2 --parallel.micro-batches 4 --parallel.time-pieces 4"
   "gnmt-small|attention at the top: hybrid of 2 stages|2000|$top --parallel.pipeline 2 --parallel.micro-batches 4 --parallel.time-pieces 4 --parallel.hybrid true"
 )
+calibrate() { ranks "${common[@]}" --batch-tokens 1000 --batches 4 --steps 8 --write-cluster "$1" >/dev/null; }
 for ((round = 1; round <= rounds; ++round)); do
   calibrated=
   for layout in "${layouts[@]}"; do
     IFS='|' read -r model name tokens options <<<"$layout"
+    [[ "$model $name" == *"$only"* ]] || continue
     common=(bench distributed --preset "$model" --precision f32 --threads 1)
-    if [[ $model != "$calibrated" ]]; then
-      ranks "${common[@]}" --batch-tokens 1000 --batches 4 --steps 8 --write-cluster "$out/cluster.yml" >/dev/null
+    if [[ $model == "$calibrated" ]]; then
+      mv "$out/after.yml" "$out/before.yml"
+    else
+      calibrate "$out/before.yml"
       calibrated=$model
     fi
     # shellcheck disable=SC2206
-    step=("${common[@]}" --batch-tokens "$tokens" --steps 8 --format json $options)
+    step=("${common[@]}" --batch-tokens "$tokens" --steps 16 --format json $options)
     ranks "${step[@]}" >"$out/measured.json"
-    "$starling" "${step[@]}" --cluster "$out/cluster.yml" >"$out/simulated.json"
-    echo "$model|$name|$(value "$out/measured.json" step_ms)|$(value "$out/simulated.json" step_ms)|$(value "$out/measured.json" bubble)|$(
-      value "$out/simulated.json" bubble)" | tee -a "$out/rows" >&2
+    calibrate "$out/after.yml"
+    row="$model|$name|$(value "$out/measured.json" step_ms)|$(value "$out/measured.json" bubble)"
+    for side in before after; do
+      "$starling" "${step[@]}" --cluster "$out/$side.yml" >"$out/$side.json"
+      for figure in step_ms bubble step_ms_low step_ms_high; do row+="|$(value "$out/$side.json" $figure)"; done
+    done
+    echo "$row" | tee -a "$out/rows" >&2
   done
 done
-# In the order of the layouts, then the median of the absolute errors.
+# In the order of the layouts; the prediction is the mean of the two.
 awk -F'|' '
-  !($1 FS $2 in m) { order[++rows] = $1 FS $2 }
-  !($1 FS $2 in m) || $3 < m[$1 FS $2] { m[$1 FS $2] = $3; mb[$1 FS $2] = $5 }
-  !($1 FS $2 in s) || $4 < s[$1 FS $2] { s[$1 FS $2] = $4; sb[$1 FS $2] = $6 }
-  END {
-    printf "%-18s %-46s %11s %12s %8s %16s\n", "model", "layout", "measured ms", "simulated ms", "error", "bubble (sim.)"
-    for (i = 1; i <= rows; ++i) {
-      k = order[i]; split(k, part, FS); error = 100 * (s[k] / m[k] - 1)
-      printf "%-18s %-46s %11.1f %12.1f %+7.1f%% %6.1f %% (%4.1f)\n", part[1], part[2], m[k], s[k], error, 100 * mb[k], 100 * sb[k]
-      a = error < 0 ? -error : error
-      for (j = i; j > 1 && sorted[j - 1] > a; --j) sorted[j] = sorted[j - 1]
-      sorted[j] = a
+  function median(key, n,  i, j, x, a) {
+    for (i = 1; i <= n; ++i) {
+      x = of[key, i]
+      for (j = i; j > 1 && a[j - 1] > x; --j) a[j] = a[j - 1]
+      a[j] = x
     }
-    median = rows % 2 ? sorted[(rows + 1) / 2] : (sorted[rows / 2] + sorted[rows / 2 + 1]) / 2
-    printf "absolute error: median %.1f %%, worst %.1f %%\n", median, sorted[rows]
+    return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
+  }
+  {
+    k = $1 FS $2
+    if (!(k in rounds)) order[++rows] = k
+    n = ++rounds[k]
+    s = ($5 + $9) / 2
+    hit = $3 >= ($7 + $11) / 2 && $3 <= ($8 + $12) / 2; hits[k] += hit; all_hits += hit
+    of[k " m", n] = $3; of[k " s", n] = s; of[k " e", n] = 100 * (s / $3 - 1); of[k " mb", n] = 100 * $4; of[k " sb", n] = 50 * ($6 + $10)
+  }
+  END {
+    printf "%-18s %-55s %11s %12s %8s %16s %7s\n", "model", "layout", "measured ms", "simulated ms", "error", "bubble (sim.)", "within"
+    for (i = 1; i <= rows; ++i) {
+      k = order[i]; n = rounds[k]; split(k, part, FS); e = median(k " e", n)
+      printf "%-18s %-55s %11.1f %12.1f %+7.1f%% %6.1f %% (%4.1f) %3d/%d\n", part[1], part[2], median(k " m", n), median(k " s", n), e,
+             median(k " mb", n), median(k " sb", n), hits[k], n
+      of["all", i] = e < 0 ? -e : e; too_slow += e > 0
+      if (of["all", i] > worst) worst = of["all", i]
+    }
+    printf "absolute error: median %.1f %%, worst %.1f %%; %d of %d predicted too slow; %d of %d times within their interval\n",
+           median("all", rows), worst, too_slow, rows, all_hits, NR
   }' "$out/rows"

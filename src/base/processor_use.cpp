@@ -18,9 +18,10 @@ ProcessorUse processor_use(const std::string& root) {
   double ticks[8] = {};
   if (!(stat >> name) || name != "cpu") return use;
   for (double& value : ticks) stat >> value;
-  constexpr int kIdle = 3, kWaits = 4;
+  constexpr int kIdle = 3, kWaits = 4, kStolen = 7;
   for (int i = 0; i < 8; ++i) use.all_s += i == kIdle || i == kWaits ? 0 : ticks[i];
   use.all_s /= static_cast<double>(sysconf(_SC_CLK_TCK));
+  use.stolen_s = ticks[kStolen] / static_cast<double>(sysconf(_SC_CLK_TCK));
   for (std::string line; std::getline(stat, line);)
     use.processors += line.starts_with("cpu") && line.size() > 3 && std::isdigit(static_cast<unsigned char>(line[3]));
   rusage own{};

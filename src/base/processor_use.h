@@ -6,8 +6,10 @@
 namespace starling {
 
 struct ProcessorUse {
-  double all_s = 0, own_s = 0;  // seconds that processors were busy, of all processes since boot and of this one
-  int processors = 0;           // 0: unknown
+  // Seconds that processors were busy, of all processes since boot and of this one.
+  double all_s = 0, own_s = 0;
+  int processors = 0;   // 0: unknown
+  double stolen_s = 0;  // of all_s, those that the host of this virtual machine took
 };
 
 /// Reads the use up to now. `root` is the directory that holds proc/; tests pass one other than "/".

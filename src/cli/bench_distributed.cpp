@@ -13,6 +13,7 @@
 #include "cli/search_arguments.h"
 #include "config/config.h"
 #include "measure/forecast.h"
+#include "measure/history.h"
 #include "measure/time_layout.h"
 #include "storage/outputs.h"
 #include "strategies/factory.h"
@@ -103,24 +104,30 @@ struct DistributedArguments {
   BenchTrainOptions train;
   int64_t batches = 8, steps = 0;
   std::string write_cluster;
+  bool measure_again = false;
   ParallelOptions parallel;
   std::vector<std::pair<std::string, CLI::Option*>> keys;
 };
 
-void print_layout(const LayoutResult& r, const std::string& format, bool simulated) {
+// sure: of a simulated result with measured rates, else null.
+void print_layout(const LayoutResult& r, const std::string& format, bool simulated, const Certainty* sure) {
   if (format == "json") {
     Json json{{"simulated", simulated},         {"ranks", r.ranks},           {"stages", r.stages},
               {"replicas", r.replicas},         {"parameters", r.parameters}, {"step_ms", 1e3 * r.seconds},
               {"tokens_per_step", r.tokens},    {"micro_batches", r.passes},  {"bubble", r.bubble},
               {"even_bubble", r.even_bubble()}, {"shards", r.shards}};
+    if (sure) json.update({{"step_ms_low", 1e3 * r.seconds * sure->low}, {"step_ms_high", 1e3 * r.seconds * sure->high}});
     for (size_t i = 0; i < r.memory.size(); ++i)
       json["memory_mib"].push_back(r.memory[i].total() / (1 << 20)), json["activations_mib"].push_back(r.memory[i].activations / (1 << 20));
     std::cout << json.dump(1) << "\n";
     return;
   }
-  std::cout << fmt::format("{}{} of {} rank{} each; step {:.1f} ms, {:.0f} target tokens/s\n", simulated ? "simulated: " : "",
-                           counted(r.replicas, "replica"), r.ranks / r.replicas, r.ranks == r.replicas ? "" : "s", 1e3 * r.seconds,
-                           r.tokens_per_second())
+  std::cout << fmt::format(
+                   "{}{} of {} rank{} each; step {:.1f} ms{}, {:.0f} target tokens/s\n", simulated ? "simulated: " : "",
+                   counted(r.replicas, "replica"), r.ranks / r.replicas, r.ranks == r.replicas ? "" : "s", 1e3 * r.seconds,
+                   sure ? fmt::format(" ({:.1f} to {:.1f} in nine of ten cases)", 1e3 * r.seconds * sure->low, 1e3 * r.seconds * sure->high)
+                        : "",
+                   r.tokens_per_second())
             << layout_text(r);
 }
 
@@ -144,12 +151,13 @@ void run_layout(const DistributedArguments& a, const BenchDistributedOptions& o,
   if (cluster.given()) {
     run.train.threads = std::max(run.train.threads, 1);
     const auto say = [&](const std::string& line) { say_beside(a.format, line); };
-    std::optional<ComputeModel> measured;
-    return print_layout(forecast(run, cluster.load(run.train, "", say, measured)), a.format, true);
+    const Scenario scenario = cluster.load_for_prediction(run.train, a.measure_again, say);
+    const Certainty sure = certainty_here(scenario.drift);
+    return print_layout(forecast(run, scenario), a.format, true, scenario.network.gpu == "none" ? &sure : nullptr);
   }
   World world = started_by_mpi() ? make_mpi_world() : make_local_world();
   const LayoutResult result = time_layout(run, world);
-  if (world.comm->rank() == 0) print_layout(result, a.format, false);
+  if (world.comm->rank() == 0) print_layout(result, a.format, false, nullptr);
 }
 
 void run(DistributedArguments a, const ClusterArguments& cluster) {
@@ -196,8 +204,7 @@ void run(DistributedArguments a, const ClusterArguments& cluster) {
     if (o.train.threads == 0) o.train.threads = 1;
     if (o.steps == 0) o.steps = 16;
     const auto say = [&](const std::string& line) { say_beside(a.format, line); };
-    std::optional<ComputeModel> measured;
-    const Scenario scenario = cluster.load(o.train, "", say, measured);
+    const Scenario scenario = cluster.load_for_prediction(o.train, a.measure_again, say);
     o.say(fmt::format("simulating {} ranks with {}: making models and batches", scenario.ranks, a.preset));
     BenchDistributedResult result;
     const SimulationResult simulation = simulate(scenario, [&](World& world) {
@@ -237,6 +244,7 @@ void add_bench_distributed(CLI::App& bench) {
   verb->add_option("--batches", a->batches, "distinct batches, taken in turn")->check(CLI::Range(1, 1000))->capture_default_str();
   verb->add_option("--steps", a->steps, "measured steps of each kind; 0 = as many as --seconds hold")->check(CLI::Range(0, 1000000));
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  add_measure_again(*verb, a->measure_again);
   verb->add_option("--write-cluster", a->write_cluster, "keep what was measured as a cluster to simulate (--cluster)")->type_name("FILE");
   ModelConfig model;
   StrategyOptions strategy;

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/task_progress.h"
 #include "base/text_files.h"
 #include "cli/help.h"
 #include "config/config.h"
@@ -16,16 +15,6 @@ namespace {
 constexpr const char* kRates[] = {"forward-gflops", "backward-gflops", "update-gb-s", "memory-gb-s"};
 
 std::vector<ConfigSection> sections_of(Scenario& scenario) { return {config_section("cluster", "Simulated cluster", scenario)}; }
-
-ComputeModel compute_model(const Calibration& c) {
-  ComputeModel model;
-  model.forward_gflops = c.forward_gflops;
-  model.backward_gflops = c.backward_gflops;
-  model.update_gb_s = c.update_gb_s;
-  model.memory_gb_s = c.memory_gb_s;
-  model.weights_gb_s = c.weights_gb_s;
-  return model;
-}
 
 }  // namespace
 
@@ -49,9 +38,34 @@ bool ClusterArguments::given() const {
   return !file_.empty() || std::any_of(keys_.begin(), keys_.end(), [](const auto& key) { return key.second->count() > 0; });
 }
 
-Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::string& frozen,
-                                const std::function<void(const std::string&)>& say, std::optional<ComputeModel>& measured) const {
-  Scenario scenario;
+void add_measure_again(CLI::App& verb, bool& again) {
+  verb.add_flag("--measure-again", again, "measure computing rates that an earlier prediction has kept");
+}
+
+Scenario ClusterArguments::load_for_prediction(const BenchTrainOptions& model, bool again,
+                                               const std::function<void(const std::string&)>& say, const Scenario& standard) const {
+  std::string kept;
+  std::optional<MachineRates> measured;
+  const auto frozen = [&](const Scenario& scenario) {
+    kept = rates_path(model, ranks_of_a_node(scenario));
+    std::error_code ignored;  // a file that cannot be removed cannot be replaced either, which is said then
+    if (again && !kept.empty()) std::filesystem::remove(kept, ignored);
+    return kept;
+  };
+  const Scenario scenario = load(model, frozen, say, measured, standard);
+  if (!measured) return scenario;
+  try {
+    keep_rates(*measured, kept);
+  } catch (const std::exception& e) {
+    say(fmt::format("the rates are not kept for the next prediction: {}", e.what()));
+  }
+  return scenario;
+}
+
+Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::function<std::string(const Scenario&)>& frozen,
+                                const std::function<void(const std::string&)>& say, std::optional<MachineRates>& measured,
+                                const Scenario& standard) const {
+  Scenario scenario = standard;
   const std::vector<ConfigSection> sections = sections_of(scenario);
   const auto given = [&](const std::string& key, const ConfigDocument* document) {
     if (document && document->has("cluster", key)) return true;
@@ -75,67 +89,14 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::strin
   bool rates = true;
   for (const char* key : kRates) rates = rates && given(key, document ? &*document : nullptr);
   if (!rates) {
-    scenario.compute = measured_rates(model, frozen, say);
-    measured = scenario.compute;
+    measured = measured_rates(model, ranks_of_a_node(scenario), frozen(scenario), say);
+    scenario.compute = measured->compute;
+    scenario.jitter = measured->jitter;
+    scenario.jitter_ms = measured->jitter_ms;
+    scenario.drift = measured->drift;
     read();
   }
   return scenario;
-}
-
-BenchTrainOptions calibration_model(const Config& c) {
-  BenchTrainOptions o;
-  o.model = c.model;
-  o.vocabulary = c.vocab.training.size;
-  o.batch_tokens = std::min<int64_t>(c.train.batch_tokens, 4000);
-  o.precision = c.train.precision;
-  o.threads = c.train.threads;
-  o.seconds = 3;
-  return o;
-}
-
-ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say) {
-  Scenario kept;
-  if (!frozen.empty() && std::filesystem::exists(frozen)) {
-    const std::vector<ConfigSection> sections = sections_of(kept);
-    ConfigDocument(read_config_file(frozen), frozen).read(sections);
-    say(fmt::format("computing rates: those of {}", frozen));
-    const Calibration rates{.forward_gflops = kept.compute.forward_gflops, .backward_gflops = kept.compute.backward_gflops};
-    if (const std::string doubt = doubt_about(rates, 0); !doubt.empty())
-      say(fmt::format("warning: {}: {}; remove this file and what was computed with it to have them measured again", frozen, doubt));
-    return kept.compute;
-  }
-  say(fmt::format("measuring computing rates with {} thread{} of this machine, about {:.0f} s", model.threads,
-                  model.threads == 1 ? "" : "s", 2 * model.seconds));
-  TaskProgress progress("computing rates", standard_error_screen());
-  const Calibration c = calibrate(model, say, [&](double share) {
-    if (progress.due()) progress.tell(share, "");
-  });
-  kept.compute = compute_model(c);
-  say(fmt::format(
-      "computing rates, measured with {} thread{} of this machine: forward {:.1f} and backward {:.1f} GFLOP/s, update {:.1f} GB/s, "
-      "memory {:.1f} GB/s, weights {:.1f} GB/s{}",
-      model.threads, model.threads == 1 ? "" : "s", c.forward_gflops, c.backward_gflops, c.update_gb_s, c.memory_gb_s, c.weights_gb_s,
-      frozen.empty() ? "" : "; kept in " + frozen));
-  return kept.compute;
-}
-
-void keep_rates(const ComputeModel& rates, const std::string& frozen) {
-  if (frozen.empty() || std::filesystem::exists(frozen)) return;
-  Scenario kept, standard;
-  kept.compute = rates;
-  const std::vector<ConfigSection> defaults = sections_of(standard);
-  const auto files = real_file_system();
-  files->make_directories(parent_path(frozen));
-  files->replace_file(frozen, write_config(sections_of(kept), {.defaults = defaults}));
-}
-
-void write_cluster(const std::string& path, const BenchDistributedResult& r) {
-  Scenario scenario, standard;
-  scenario.ranks = r.ranks;
-  scenario.compute = compute_model(r.rates);
-  scenario.network.inter = {0.7e6 * r.latency_s, 8e-9 * r.bandwidth, 0.3e6 * r.latency_s};  // the sender's part of it is a guess
-  const std::vector<ConfigSection> defaults = sections_of(standard);
-  real_file_system()->replace_file(path, write_config(sections_of(scenario), {.defaults = defaults}));
 }
 
 std::string simulation_text(const SimulationResult& result, const Scenario& scenario) {

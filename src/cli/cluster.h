@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "cli/verbs.h"
-#include "measure/bench_distributed.h"
+#include "measure/machine_rates.h"
 #include "settings/config.h"
 #include "sim/simulate.h"
 
 namespace starling {
+
+// The option --measure-again of verbs that predict.
+void add_measure_again(CLI::App& verb, bool& again);
 
 class ClusterArguments {
  public:
@@ -20,26 +23,23 @@ class ClusterArguments {
   bool given() const;
   const std::string& file() const { return file_; }
   // Returns the scenario. Computing rates come from the file or the command line, else from `frozen` if that file exists; else they are
-  // measured with `model` and returned in `measured` for keep_rates. `say` gets a line about their origin.
+  // measured with `model` and returned in `measured` for keep_rates, and the scenario has the measured jitter unless one is given. `say`
+  // gets a line about their origin.
   Scenario load(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say,
-                std::optional<ComputeModel>& measured) const;
+                std::optional<MachineRates>& measured) const {
+    return load(model, [&](const Scenario&) { return frozen; }, say, measured, {});
+  }
+  // The same for predictions: measured rates are kept for this host, this version of the program and such a model, and measured `again` if
+  // asked for. Keys that are not given are those of `standard`.
+  Scenario load_for_prediction(const BenchTrainOptions& model, bool again, const std::function<void(const std::string&)>& say,
+                               const Scenario& standard = {}) const;
 
  private:
+  Scenario load(const BenchTrainOptions& model, const std::function<std::string(const Scenario&)>& frozen,
+                const std::function<void(const std::string&)>& say, std::optional<MachineRates>& measured, const Scenario& standard) const;
   std::string file_;
   std::vector<std::pair<std::string, CLI::Option*>> keys_;
 };
-
-// Returns what to measure for a training configuration.
-BenchTrainOptions calibration_model(const Config& config);
-
-// Returns computing rates from `frozen` if that file exists, else measured with `model`. `say` gets a line about it.
-ComputeModel measured_rates(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say);
-
-// Writes rates to `frozen` unless that file exists; "" = nowhere. Call it once nothing can be refused any more.
-void keep_rates(const ComputeModel& rates, const std::string& frozen);
-
-// Writes a measured run as a cluster for simulation: computing rates, latency and bandwidth.
-void write_cluster(const std::string& path, const BenchDistributedResult& measured);
 
 // Returns a summary for people: the time and, for each rank, computing, waiting and bytes.
 std::string simulation_text(const SimulationResult& result, const Scenario& scenario);

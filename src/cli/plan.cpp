@@ -9,6 +9,7 @@
 #include "base/task_progress.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
+#include "cli/prediction_history.h"
 #include "measure/layouts.h"
 #include "settings/corpus_defaults.h"
 
@@ -20,6 +21,8 @@ constexpr double kMib = 1 << 20;
 struct PlanArguments {
   double memory_gib = 0;
   int shown = 12;
+  bool measure_again = false;
+  std::vector<std::string> history;  // directories of runs
   std::string format = "text";
 };
 
@@ -42,7 +45,7 @@ std::string as_yaml(const std::vector<ConfigLine>& keys) {
   return text;
 }
 
-nlohmann::ordered_json to_json(const Layout& l, double alone) {
+nlohmann::ordered_json to_json(const Layout& l, double alone, const Certainty* sure) {
   nlohmann::ordered_json keys = nlohmann::ordered_json::object();
   for (const auto& [name, value] : l.keys) keys[name] = value;
   nlohmann::ordered_json json{{"simulated", true}, {"strategy", l.strategy}, {"keys", keys}};
@@ -62,6 +65,8 @@ nlohmann::ordered_json to_json(const Layout& l, double alone) {
                {"micro_batches", r.passes},
                {"bubble", r.bubble},
                {"memory_mib", largest_memory(r) / kMib}});
+  const double speed = r.tokens_per_second();
+  if (sure) json.update({{"tokens_per_second_low", speed / sure->high}, {"tokens_per_second_high", speed / sure->low}});
   for (size_t i = 0; i < r.memory.size(); ++i) {
     const RankMemory& m = r.memory[i];
     const RankBytes& b = r.bytes[i];
@@ -81,6 +86,11 @@ nlohmann::ordered_json to_json(const Layout& l, double alone) {
 }
 
 void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const ClusterArguments& cluster, const PlanArguments& a) {
+  if (verb.get_option("--history")->count() > 0) {
+    std::vector<std::string> runs = a.history;
+    std::erase(runs, "");
+    return show_history(runs, cluster, a.measure_again);
+  }
   const auto [file, overrides] = arguments.given(verb);
   Config config = load_new_config(file, overrides);
   if (config.train.threads == 0) config.train.threads = 1;
@@ -95,9 +105,9 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
       std::cout << line << std::endl;
   };
   if (const std::string choices = choices_text(config); !choices.empty()) say(choices);
-  std::optional<ComputeModel> measured;
-  Scenario scenario = cluster.load(calibration_model(config), "", say, measured);
+  Scenario scenario = cluster.load_for_prediction(calibration_model(config), a.measure_again, say);
   const std::string& gpu = scenario.network.gpu;
+  const Certainty sure = certainty_here(scenario.drift);
   const double given_gib = a.memory_gib > 0 || gpu == "none" ? a.memory_gib : 0.9 * gpu_memory_gib(gpu);
   const double memory = given_gib > 0 ? given_gib * 1024 * kMib
                                       : static_cast<double>(usable_memory().bytes) / static_cast<double>(scenario.network.ranks_per_node);
@@ -119,7 +129,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   }
   if (json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const Layout& l : layouts) all.push_back(to_json(l, alone.tokens_per_second()));
+    for (const Layout& l : layouts) all.push_back(to_json(l, alone.tokens_per_second(), gpu == "none" ? &sure : nullptr));
     std::cout << all.dump(1) << "\n";
     return;
   }
@@ -143,6 +153,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
                     largest_memory(r) / kMib / 1024, r.stages > 1 ? fmt::format("{:.1f} %", 100 * r.bubble) : "-", sent / kMib,
                     largest_memory(r) > memory ? "  does not fit" : ""));
   }
+  if (gpu == "none") say(certainty_text(scenario.drift));  // rates of cards are assumed
   if (layouts.empty() || !layouts.front().refused.empty()) return;
   const Layout& best = layouts.front();
   double least = largest_memory(best.result);
@@ -167,6 +178,12 @@ void add_plan(CLI::App& app) {
   verb->add_option("--memory", a->memory_gib,
                    "memory of a rank, GiB; 0 = nine tenths of a GPU's, or what is usable here, divided by the ranks of a node")
       ->check(CLI::Range(0.0, 1e6));
+  verb->add_option("--history", a->history,
+                   "compare the throughput of these runs of this host with what is predicted for them, keep that, and show how well "
+                   "predictions have done here; without a run only show it")
+      ->type_name("RUN ...")
+      ->expected(0, 1000);
+  add_measure_again(*verb, a->measure_again);
   verb->add_option("--show", a->shown, "rows of the table")->check(CLI::Range(1, 1000))->capture_default_str();
   verb->add_option("--format", a->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   verb->callback([=] { run_plan(*verb, *arguments, *cluster, *a); });

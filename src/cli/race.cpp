@@ -38,7 +38,7 @@ void set_rates(RaceRecipe& recipe, const std::function<void(const std::string&)>
   if (recipe.rates_given) return;
   const RaceRun one{&recipe.baseline, 1, recipe.seeds.front(), recipe.baseline.rates.front(), ""};
   const double piece = recipe.cluster.compute.piece_us;
-  recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), rates_path(recipe), say);
+  recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), 1, rates_path(recipe), say).compute;
   recipe.cluster.compute.piece_us = piece;
 }
 
@@ -47,7 +47,7 @@ void run(const RaceArguments& arguments) {
   const StopNote note(fmt::format("stopped between runs; what is complete is kept in {}, and the same command continues", recipe.output));
   RaceProgress progress = race_screen();
   set_rates(recipe, progress.say);
-  if (!recipe.rates_given) progress.prepared = [&] { keep_rates(recipe.cluster.compute, rates_path(recipe)); };
+  if (!recipe.rates_given) progress.prepared = [&] { keep_rates({recipe.cluster.compute}, rates_path(recipe)); };
   const int jobs = arguments.jobs > 0 ? arguments.jobs : std::min(usable_cores(), 4);
   if (const int status = run_race(recipe, progress, jobs); status != 0) throw CLI::RuntimeError(status);
 }

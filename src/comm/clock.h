@@ -10,10 +10,11 @@ namespace starling {
 
 // A piece of computation, measured in advance as a model of its time needs it.
 struct Work {
-  enum Kind : uint8_t { forward, backward, update, memory };
+  enum Kind : uint8_t { forward, backward, update, memory, coding };
   Kind kind = memory;
   double flops = 0;  // floating-point operations of matrix products: forward, backward
-  double bytes = 0;  // memory read and written, beside the flops: parameters and optimizer state for update
+  double bytes = 0;  // memory read and written, beside the flops: parameters and optimizer state for update; for coding, which compresses
+                     // gradients and adds up what others have compressed, the bytes whose copying takes as long
   // For traces: the stage, if the model is divided, and the micro-batch of the update.
   int stage = -1, micro_batch = -1;
 };

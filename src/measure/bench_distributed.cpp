@@ -5,16 +5,17 @@
 
 #include "backend/cpu/product_times.h"
 #include "backend/meta.h"
+#include "base/processor_use.h"
 #include "comm/threads.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
+#include "measure/link.h"
 #include "replica/replica.h"
+#include "sim/scenario.h"
 #include "strategies/factory.h"
 
 namespace starling {
 namespace {
-
-constexpr Tag kPing = 7;
 
 // Returns rank r's shares of the global batches, which are the same on all ranks because every rank generates all of them.
 Shares shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int index, int count) {
@@ -25,13 +26,6 @@ Shares shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int
     if (own.target.count() > 0) shares.back().push_back(std::move(own));
   }
   return shares;
-}
-
-double slowest(Communicator& comm, double value) {
-  const Tensor x({1}, DType::f64);
-  doubles_of(x)[0] = value;
-  comm.all_reduce(x, Reduce::maximum).wait(kNoDeadline);
-  return doubles_of(x)[0];
 }
 
 std::vector<double> of_all(Communicator& comm, double value) {
@@ -61,6 +55,7 @@ class Bench {
     Replica alone(*model_, options_, local_);
     const int workers = make_strategy(o_.strategy, model_->parameters(), {}, comm_.rank(), comm_.size())->workers();
     r_.ranks = comm_.size();
+    r_.ranks_per_host = world_.local_size;
     r_.workers = workers;
     r_.machine = backend_->describe();
     r_.parameters = model_->parameters().count();
@@ -71,7 +66,6 @@ class Bench {
     const bool computes = comm_.rank() < workers;
     if (computes) shares_ = shares_of(batches, alone.cost(), comm_.rank(), workers);
     shares_.resize(batches.size());
-    small_ = in_small_passes(shares_);
     for (const Batch& b : batches) r_.tokens_per_step += static_cast<double>(b.target.count()) / static_cast<double>(batches.size());
 
     const bool several = comm_.size() > 1;
@@ -87,51 +81,44 @@ class Bench {
 
     say("each kind of step once, to warm up");
     // Runs everything once, which also shows how many rounds fit. Then each round runs every kind in turn, so that drifting machine speed
-    // affects all alike. The fastest round of each kind counts, because other programs only ever add time.
+    // affects all alike. The means of the rounds count.
+    RankPeers peers(comm_);
+    RateMeter meter(alone, *world_.clock, peers, shares_, !world_.simulated);
     const double first = world_.clock->seconds();
-    std::vector<Round> rounds{round(alone, blocking, overlapped)};
+    round(meter, blocking, overlapped);
     const double took = slowest(comm_, world_.clock->seconds() - first);
     int64_t count = o_.steps > 0 ? (o_.steps + size() - 1) / size() : std::max<int64_t>(1, std::llround(4 * o_.train.seconds / took));
     count = std::stoll(broadcast_text(comm_, std::to_string(count)));
-    rounds.clear();
+    meter.forget();
+    std::vector<Round> rounds;
     for (int64_t i = 0; i < count; ++i) {
       say(fmt::format("round {} of {}: {} steps of each kind", i + 1, count, size()));
-      rounds.push_back(round(alone, blocking, overlapped));
+      rounds.push_back(round(meter, blocking, overlapped));
     }
     r_.steps = count * size();
-    const auto best = [&](double Round::*of, bool largest = false) {
-      double value = rounds.front().*of;
-      for (const Round& each : rounds) value = largest ? std::max(value, each.*of) : std::min(value, each.*of);
+    const auto mean = [&](double Round::*of) {
+      double sum = 0;
+      for (const Round& each : rounds) sum += each.*of;
+      return sum / static_cast<double>(count);
+    };
+    const auto most = [&](double Round::*of) {
+      double value = 0;
+      for (const Round& each : rounds) value = std::max(value, each.*of);
       return value;
     };
-    r_.alone = best(&Round::alone);
-    r_.blocking = best(&Round::blocking);
-    r_.overlapped = best(&Round::overlapped);
-    double small_forward = 0, small_backward = 0;
-    for (const Round& each : rounds) {
-      if (r_.local == 0 || each.local < r_.local) {
-        r_.local = each.local;
-        r_.forward = each.forward;
-        r_.backward = each.backward;
-      }
-      if (small_forward == 0 || each.small_forward + each.small_backward < small_forward + small_backward)
-        small_forward = each.small_forward, small_backward = each.small_backward;
-    }
-    r_.product_rate_alone = best(&Round::product_alone, true);
-    r_.product_rate_together = best(&Round::product_together, true);
-    if (!world_.simulated && comm_.rank() == 0) {
-      const auto n = static_cast<double>(size());
-      MeasuredPasses whole = count_passes(alone.cost(), shares_), small = count_passes(alone.cost(), small_);
-      whole.forward_s = n * r_.forward;
-      whole.backward_s = n * r_.backward;
-      small.forward_s = n * small_forward;
-      small.backward_s = n * small_backward;
-      r_.rates = rates_of(static_cast<double>(model_->parameters().values().bytes()), adding_rate(), r_.local - r_.forward - r_.backward,
-                          whole, small);
-    }
+    r_.alone = meter.alone();
+    r_.local = meter.local();
+    r_.forward = meter.forward();
+    r_.backward = meter.backward();
+    r_.blocking = mean(&Round::blocking);
+    r_.overlapped = mean(&Round::overlapped);
+    exchange_in_step_ = mean(&Round::exchange);
+    r_.product_rate_alone = most(&Round::product_alone);
+    r_.product_rate_together = most(&Round::product_together);
+    if (!world_.simulated) r_.rates = meter.rates();
     if (several) {
       say("the link, and the exchange without computing");
-      exchange();
+      exchange(meter);
     }
     return r_;
   }
@@ -152,8 +139,7 @@ class Bench {
 
   // Means over the steps of one round, in seconds; rates in FLOP/s.
   struct Round {
-    double alone = 0, local = 0, forward = 0, backward = 0, small_forward = 0, small_backward = 0, blocking = 0, overlapped = 0,
-           product_alone = 0, product_together = 0;
+    double blocking = 0, overlapped = 0, exchange = 0, product_alone = 0, product_together = 0;
   };
 
   void say(const std::string& line) const {
@@ -162,35 +148,17 @@ class Bench {
   int64_t size() const { return static_cast<int64_t>(shares_.size()); }
   void barrier() { comm_.barrier().wait(kNoDeadline); }
 
-  Round round(Replica& alone, std::optional<Replica>& blocking, std::optional<Replica>& overlapped) {
+  Round round(RateMeter& meter, std::optional<Replica>& blocking, std::optional<Replica>& overlapped) {
     Round r;
-    const bool computes = comm_.rank() < r_.workers;
-    barrier();
-    if (comm_.rank() == 0) r.alone = steps(alone, shares_);
-    r.alone = slowest(comm_, r.alone);
-    alone.clear_times();
-    barrier();
-    r.local = slowest(comm_, computes ? steps(alone, shares_) : 0);
-    // Means over the workers: the worker that is slowest in the one may not be so in the other, and the two must fit into the step.
-    const auto mean = [&](double seconds) {
-      const std::vector<double> all = of_all(comm_, seconds / static_cast<double>(size()));
-      return std::accumulate(all.begin(), all.end(), 0.0) / r_.workers;
-    };
-    r.forward = mean(alone.times().forward);
-    r.backward = mean(alone.times().backward);
-    if (!world_.simulated) {
-      alone.clear_times();
-      barrier();
-      if (computes) steps(alone, small_);
-      r.small_forward = mean(alone.times().forward);
-      r.small_backward = mean(alone.times().backward);
-    }
+    meter.round();
     if (blocking) {
       barrier();
-      r.blocking = slowest(comm_, steps(*blocking, shares_));
+      std::vector<double> besides;
+      r.blocking = slowest(comm_, steps(*blocking, &besides));
+      r.exchange = shortest(besides) - meter.update();
       barrier();
       const Traffic before = comm_.traffic();
-      const double mine = steps(*overlapped, shares_);
+      const double mine = steps(*overlapped);
       const Traffic after = comm_.traffic();
       r.overlapped = slowest(comm_, mine);
       r_.bytes_sent = of_all(comm_, static_cast<double>(after.bytes_sent - before.bytes_sent) / static_cast<double>(size()));
@@ -206,49 +174,39 @@ class Bench {
     return r;
   }
 
-  // Computes every share once and returns the seconds per step.
-  double steps(Replica& replica, const Shares& shares) {
+  // Returns the mean over the steps of the least that a rank had: the last to come to an exchange waits for nobody.
+  double shortest(const std::vector<double>& of_steps) {
+    const std::vector<double> all = RankPeers(comm_).gather(of_steps);
+    double sum = 0;
+    for (size_t s = 0; s < of_steps.size(); ++s) {
+      double least = of_steps[s];
+      for (size_t at = s; at < all.size(); at += of_steps.size()) least = std::min(least, all[at]);
+      sum += least;
+    }
+    return sum / static_cast<double>(of_steps.size());
+  }
+
+  // Computes every share once and returns the seconds per step. besides: gets what each step took beside its passes.
+  double steps(Replica& replica, std::vector<double>* besides = nullptr) {
     const double start = world_.clock->seconds();
-    for (const auto& share : shares) replica.step(share);
+    for (const auto& share : shares_) {
+      replica.clear_times();
+      replica.step(share);
+      const Replica::Times& t = replica.times();
+      if (besides) besides->push_back(t.total - t.forward - t.backward);
+    }
     model_->parameters().wait_for_parameters();  // replicas share the parameters, so none may be in flight when another replica takes over
     return (world_.clock->seconds() - start) / static_cast<double>(size());
   }
 
-  // Measures the link between the first and the last rank, and the exchange of all buckets without computing.
-  void exchange() {
-    const int last = comm_.size() - 1;
-    const auto ping = [&](const Tensor& x, int times) {
-      barrier();
-      const double start = world_.clock->seconds();
-      for (int i = 0; i < times; ++i)
-        for (const int from : {0, last}) {
-          if (comm_.rank() == from) comm_.send(x, last - from, kPing).wait(kNoDeadline);
-          if (comm_.rank() == last - from) comm_.receive(x, from, kPing).wait(kNoDeadline);
-        }
-      return slowest(comm_, comm_.rank() == 0 ? (world_.clock->seconds() - start) / (2 * times) : 0);
-    };
-    ping(Tensor({1}, DType::f64), 10);
-    r_.latency_s = ping(Tensor({1}, DType::f64), 50);
-    const Tensor large({4 << 20}, DType::f32);
-    ping(large, 1);
-    r_.bandwidth = static_cast<double>(large.bytes()) / ping(large, 2);
-
+  // Measures the link and the exchange of all buckets without computing, and estimates what both together would take.
+  void exchange(RateMeter& meter) {
+    const LinkRates link = measure_link(world_);
+    r_.latency_s = link.latency_s;
+    r_.bandwidth = link.bandwidth;
     const auto plan = make_strategy(o_.strategy, model_->parameters(), {}, comm_.rank(), comm_.size());
     const Tensor gradients = model_->parameters().gradients();
-    gradients.zero();
-    const int times = 3;
-    for (int i = -1; i < times; ++i) {
-      barrier();
-      const double start = world_.clock->seconds();
-      std::vector<Pending> pending;
-      for (const Bucket& b : plan->buckets()) {
-        const Tensor x = gradients.slice(b.range.begin, Shape{b.range.count()});
-        pending.push_back(o_.strategy.wire == Wire::bf16 ? comm_.all_reduce_bf16(x) : comm_.all_reduce(x));
-      }
-      for (const Pending& p : pending) p.wait(kNoDeadline);
-      const double time = slowest(comm_, world_.clock->seconds() - start);
-      if (i >= 0) r_.exchange += time / times;  // the first warms up
-    }
+    r_.exchange = time_all_reduce(world_, gradients, plan->buckets(), o_.strategy.wire, [&] { meter.empty_caches(); });
 
     // Estimates when buckets become ready in the backward pass, from their share of its operations.
     const ComputeCost cost(*model_, plan->buckets());
@@ -265,6 +223,26 @@ class Bench {
     }
     r_.pipeline = r_.forward + done + update;
     r_.ideal = r_.forward + std::max(r_.backward, r_.exchange) + r_.last_bucket + update;
+    if (!world_.simulated) rates_of_exchange();
+  }
+
+  // What an exchange takes within steps tells more than what it takes by itself: its memory and its threads are elsewhere by then.
+  void rates_of_exchange() {
+    // What is to be expected of cores that are all busy, or not.
+    r_.rates.exchange_slows = world_.local_size * (backend_->threads() + 1) > processor_use().processors ? 1 : 0;
+    r_.step_bandwidth = r_.bandwidth;
+    const bool dense = family_of(o_.strategy) == Family::synchronous && !o_.strategy.sharded_optimizer && r_.workers == r_.ranks;
+    if (!dense || exchange_in_step_ <= 0) return;
+    // Of each two bytes that a ring sends, one was added up before: an element is read twice and written once.
+    const double sent = *std::max_element(r_.bytes_sent.begin(), r_.bytes_sent.end()), adding = 1.5 * sent / (1e9 * r_.rates.memory_gb_s);
+    r_.step_bandwidth = std::min(r_.bandwidth, sent / std::max(exchange_in_step_ - adding, exchange_in_step_ / 3));
+    const double share = 1 - r_.last_bucket / r_.exchange, hidden = share * exchange_in_step_;
+    // Too little of a step is not seen beside its variation.
+    if (hidden < 0.01 * r_.local) return;
+    // What is lost over the threads' work: copying, which is no slower than within a host, and adding.
+    const double within = 1e9 / 8 * resolved({}).intra.bandwidth_gbit_s;
+    const double copying = sent / (r_.ranks_per_host < r_.ranks ? std::max(r_.step_bandwidth, within) : r_.step_bandwidth);
+    r_.rates.exchange_slows = std::clamp((hidden - (r_.blocking - r_.overlapped)) / (share * (copying + adding)), 0.0, 3.0);
   }
 
   const BenchDistributedOptions& o_;
@@ -274,7 +252,8 @@ class Bench {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
   StepOptions options_;
-  Shares shares_, small_;
+  Shares shares_;
+  double exchange_in_step_ = 0;  // seconds
   BenchDistributedResult r_;
 };
 

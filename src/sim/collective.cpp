@@ -31,6 +31,7 @@ Meeting& GroupOperation::join() {
 void GroupOperation::completed() {
   const auto keep = shared_from_this();
   engine.trace.add(rank, Trace::network, what, began, engine.now(), bytes);
+  if (modelled_ns > 0) engine.take_from_computing(engine.rank(rank), modelled_ns);
   x = scratch = Tensor();
   schedule = {};
   engine.complete(*this);

@@ -180,6 +180,7 @@ class SimCommunicator : public Communicator {
       traffic.bytes_received += part.bytes_received;
       traffic.messages_sent += part.messages;
       members[r]->bytes = part.bytes_sent;
+      members[r]->modelled_ns = static_cast<double>(part.ends);
       engine_.complete_later(members[r], begins + part.ends);
     }
   }

@@ -1,5 +1,6 @@
 // Ranks that compute: how long a piece takes according to the model, and begin() and end() around it.
 #include <cmath>
+#include <utility>
 
 #include "base/random.h"
 #include "sim/engine.h"
@@ -7,7 +8,14 @@
 namespace starling::sim {
 namespace {
 
-constexpr const char* kPieceNames[] = {"forward", "backward", "update", "memory"};
+constexpr const char* kPieceNames[] = {"forward", "backward", "update", "memory", "coding"};
+
+// A factor on computing times: log-normal with mean 1 and this relative standard deviation, a function of its key.
+double drawn(double deviation, uint64_t seed, uint64_t key) {
+  const double variance = std::log1p(deviation * deviation);
+  Random random(seed, key);
+  return std::exp(std::sqrt(variance) * random.normal() - variance / 2);
+}
 
 }  // namespace
 
@@ -29,15 +37,38 @@ Time Engine::piece_time(Rank& r, const Work& work) {
     case Work::memory:
       ns = over(work.bytes, c.memory_gb_s);
       break;
+    case Work::coding:
+      ns = over(work.bytes, c.coding_gb_s < 0 ? c.memory_gb_s : c.coding_gb_s);
+      break;
   }
   ns = (ns + 1e3 * c.piece_us) / r.speed;
-  if (scenario_.jitter > 0) {  // log-normal with mean 1
-    const double variance = std::log1p(scenario_.jitter * scenario_.jitter);
-    Random random(scenario_.seed, static_cast<uint64_t>(r.id) << 32 | r.pieces);
-    ns *= std::exp(std::sqrt(variance) * random.normal() - variance / 2);
-  }
+  if (scenario_.jitter > 0) ns = with_jitter(r, ns);
   ++r.pieces;
-  return finish(r.now, ns, r.slow) - r.now;
+  return finish(r.now, ns + std::exchange(r.stolen_ns, 0), r.slow) - r.now;
+}
+
+// Returns how long what takes `ns` on average takes from now on.
+double Engine::with_jitter(const Rank& r, double ns) const {
+  const uint64_t own = static_cast<uint64_t>(r.id) << 32;
+  if (scenario_.jitter_ms <= 0) return ns * drawn(scenario_.jitter, scenario_.seed, own | r.pieces);
+  // One spell of equal speed after the other.
+  const double length = std::max(1e6 * scenario_.jitter_ms, 1e4), begins = static_cast<double>(r.now);
+  auto spell = static_cast<uint64_t>(begins / length);
+  double at = begins;
+  for (;; ++spell) {
+    const double factor = drawn(scenario_.jitter, scenario_.seed, own | (spell & 0xffffffff)),
+                 room = std::max(static_cast<double>(spell + 1) * length - at, 0.0);
+    if (ns * factor <= room) return at + ns * factor - begins;
+    ns -= room / factor;
+    at += room;
+  }
+}
+
+// A communication thread and a computing one that share a core: what the one takes, the other's next piece of computing takes longer. This
+// is measured, and charged, for passes; updates are bound by the memory, and lose little.
+void Engine::take_from_computing(Rank& r, double ns) {
+  while (!r.passes.empty() && r.passes.front().second <= now_) r.passes.pop_front();
+  if (!r.passes.empty() && r.passes.front().first <= now_) r.stolen_ns += scenario_.compute.exchange_slows * ns;
 }
 
 void Engine::begin(int id, const Work& work) {
@@ -49,6 +80,8 @@ void Engine::begin(int id, const Work& work) {
     r.piece_began = r.now;
     r.piece = piece_time(r, work);
     r.piece_kind = work.kind;
+    if (scenario_.compute.exchange_slows > 0 && (work.kind == Work::forward || work.kind == Work::backward))
+      r.passes.emplace_back(r.now, r.now + r.piece);
     r.report.computed_ns += r.piece;
     r.in_piece = true;
     hash(static_cast<uint8_t>(piece_event), id, r.piece_began, r.piece);

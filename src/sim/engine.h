@@ -90,7 +90,9 @@ struct Rank {
   Time piece = 0, piece_began = 0;
   Work::Kind piece_kind = Work::memory;
   uint32_t pieces = 0;
-  Semaphore baton;  // posted when it is this rank's turn, or time to end
+  double stolen_ns = 0;                      // by its communication thread, to be added to its next piece
+  std::deque<std::pair<Time, Time>> passes;  // forward and backward ones that have not ended, where exchanges slow them
+  Semaphore baton;                           // posted when it is this rank's turn, or time to end
   SimOperation* waits_for = nullptr;
   Time wait_began = 0, deadline = 0;
   Time armed = INT64_MAX;  // its earliest entry among the deadlines, never later than its current deadline
@@ -128,6 +130,8 @@ class Engine {
   void complete(SimOperation& op);
   // Calls the operation's arithmetic_ended() when the rank's communication thread has done this arithmetic.
   void arithmetic(SimOperation& op, double ns);
+  // Charges work of the rank's communication thread that takes a core from its computing.
+  void take_from_computing(Rank& r, double ns);
   void complete_later(const std::shared_ptr<SimOperation>& op, Time at);
   struct Channel {
     uint64_t group_and_kind, number;  // kind and number: a tag, or the number of a collective
@@ -189,6 +193,8 @@ class Engine {
   void fail_all(const std::exception_ptr& error, std::string text);
   void arm_deadline(Rank& r);
   Time piece_time(Rank& r, const Work& work);
+  double with_jitter(const Rank& r, double ns) const;
+  double copying_ns(const Message& m) const;
   void push(Time at, Kind kind, int rank, Message* message, std::shared_ptr<SimOperation> op = nullptr);
   void handle(Event& event);
   Message* message_for(const Channel& channel, bool send, int64_t bytes);

@@ -53,6 +53,7 @@ class GroupOperation : public SimOperation {
   Schedule schedule;
   Time began = 0;
   int64_t bytes = 0;                // sent
+  double modelled_ns = 0;           // of the communication thread, if modelled
   int color = 0;                    // of a split
   std::shared_ptr<Group> subgroup;  // the result of a split
 

@@ -69,7 +69,9 @@ void Engine::post_send(const Channel& channel, std::shared_ptr<SimOperation> op,
   r.report.traffic.bytes_sent += bytes;
   ++r.report.traffic.messages_sent;
   ++messages_;
-  r.software_free = m.ready = std::max(r.software_free, now_) + us(cluster_.link(m.from, m.to).message_us);
+  const LinkModel& link = cluster_.link(m.from, m.to);
+  r.software_free = m.ready = std::max(r.software_free, now_) + us(link.message_us);
+  take_from_computing(r, 1e3 * link.message_us);
   if (m.eager) {
     if (data && m.receiver && m.target && !rank(m.to).crashed) {
       std::memcpy(m.target, data, static_cast<size_t>(bytes));
@@ -79,7 +81,7 @@ void Engine::post_send(const Channel& channel, std::shared_ptr<SimOperation> op,
     }
     push(m.ready, enter_link, m.from, &m);
   } else if (m.receiver) {
-    push(m.ready + us(cluster_.link(m.from, m.to).latency_us), enter_link, m.from, &m);
+    push(m.ready + us(link.latency_us), enter_link, m.from, &m);
   }
 }
 
@@ -135,10 +137,17 @@ void Engine::start_link(Message& m) {
   m.tx_began = std::max(now_, free);
   m.tx_ended = free = transferred(out_port(m), m.tx_began, transfer_ns(cluster_.link(m.from, m.to), m.bytes));
   hash(enter_link, m.from, m.to, m.bytes);
+  take_from_computing(rank(m.from), copying_ns(m) / 2);
   // The sender may change its memory as soon as the message has left, so it is copied now; the receiver does not read it before it arrives.
   if (!m.eager && m.source && m.target && !rank(m.to).crashed) std::memcpy(m.target, m.source, static_cast<size_t>(m.bytes));
   push(free, left, m.from, &m);
   push(m.tx_began + us(cluster_.link(m.from, m.to).latency_us), enter_receiver, m.to, &m);
+}
+
+// Returns how long a communication thread works for a message that it sends and one like it that it receives: on a link that is slower than
+// the memory it mostly waits.
+double Engine::copying_ns(const Message& m) const {
+  return std::min(transfer_ns(cluster_.link(m.from, m.to), m.bytes), transfer_ns(cluster_.network().intra, m.bytes));
 }
 
 void Engine::sent(Message& m) {
@@ -150,6 +159,7 @@ void Engine::sent(Message& m) {
 void Engine::received(Message& m) {
   if (scenario_.hash_payloads && m.target) hash_payload(m.target, m.bytes);
   rank(m.to).report.traffic.bytes_received += m.bytes;
+  take_from_computing(rank(m.to), copying_ns(m) / 2);
   const auto op = std::move(m.receiver);
   recycle(m);
   if (!rank(op->rank).crashed) op->message_ended();
@@ -158,6 +168,7 @@ void Engine::received(Message& m) {
 void Engine::arithmetic(SimOperation& op, double ns) {
   Rank& r = rank(op.rank);
   r.software_free = std::max(r.software_free, now_) + whole_ns(ns);
+  take_from_computing(r, ns);
   push(r.software_free, arithmetic_done, op.rank, nullptr, op.shared_from_this());
 }
 

@@ -34,8 +34,11 @@ NetworkModel resolved(const NetworkModel& network);
 struct ComputeModel {
   double forward_gflops = 100, backward_gflops = 100;
   double update_gb_s = 5, memory_gb_s = 10;
-  double piece_us = 5;       // fixed cost of each piece of computing
-  double weights_gb_s = -1;  // for what forward and backward passes move; -1: memory_gb_s
+  double piece_us = 5;        // fixed cost of each piece of computing
+  double weights_gb_s = -1;   // for what forward and backward passes move; -1: memory_gb_s
+  double coding_gb_s = -1;    // for compressing gradients; -1: memory_gb_s
+  double alone_speed = 1;     // relative, of a rank without other ranks on its node
+  double exchange_slows = 0;  // of the time in which its communication thread works, what a rank that computes meanwhile takes longer
 };
 
 // The assumed rates of one GPU of kGpus except "none" (docs/explanation/simulator.md), and its memory in GiB; ConfigError for another name.
@@ -63,6 +66,8 @@ struct Scenario {
   ComputeModel compute;
   std::vector<double> speeds;  // relative, by rank; empty = all 1. Not in files: a straggler without times says the same
   double jitter = 0;           // relative standard deviation of computing times
+  double drift = 0;            // relative standard deviation of the machine's speed while it was measured: how sure predictions are
+  double jitter_ms = 0;        // how long a rank stays as slow or fast as it is; 0: for one piece of computing
   std::vector<Straggler> stragglers;
   std::vector<LinkFault> link_faults;
   std::vector<Crash> crashes;
@@ -116,8 +121,15 @@ void visit(Visitor& v, Scenario& s) {
   v.field("memory-gb-s", c.memory_gb_s, "memory rate of copies and of adding in collectives; 0 = no time", 0.0, 1e9);
   v.field("weights-gb-s", c.weights_gb_s,
           "memory rate of weights that a pass reads and of gradients that it adds to; 0 = no time, -1 = memory-gb-s", -1.0, 1e9);
+  v.field("coding-gb-s", c.coding_gb_s, "memory rate of compressing gradients; 0 = no time, -1 = memory-gb-s", -1.0, 1e9);
+  v.field("alone-speed", c.alone_speed, "how many times as fast a rank computes that has its node for itself", 0.1, 100.0);
+  v.field("exchange-slows", c.exchange_slows,
+          "how much of its passes' time a rank loses per second of its communication thread's work: 0 with idle cores, 1 and more without",
+          0.0, 10.0);
   v.field("piece-us", c.piece_us, "fixed time of each piece of computing, microseconds", 0.0, 1e9);
   v.field("jitter", s.jitter, "relative standard deviation of computing times", 0.0, 2.0);
+  v.field("jitter-ms", s.jitter_ms, "how long a rank stays as slow or fast as it is; 0 = for one piece of computing", 0.0, 1e6);
+  v.field("drift", s.drift, "how much the machine's speed varied while it was measured, relative: how sure times are", 0.0, 2.0);
   v.records("stragglers", s.stragglers, "ranks that compute slowly for a while");
   v.records("link-faults", s.link_faults, "network cards that are slow for a while");
   v.records("crashes", s.crashes, "ranks that stop for good");

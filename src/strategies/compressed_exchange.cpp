@@ -15,14 +15,19 @@ Coding coding_of(const CompressionOptions& o) {
   return o.values == SentValues::f32 ? Coding::full : o.values == SentValues::bf16 ? Coding::bf16 : Coding::two_bit;
 }
 
-// Coding and decoding are charged as the bytes of memory traffic that would take as long, measured by bench_compression on one thread
-// beside its moving average.
+}  // namespace
+
 double coding_bytes(const CodeLayout& layout, int64_t element, bool velocity) {
-  const double sparse = layout.by_tensor ? 19 : 6.5, all = layout.coding == Coding::ternary ? 9.75 : 8.25;
+  // Passes over the elements, and what each entry costs that is kept: where these are one of a hundred, 19 and 6.5 passes in all.
+  const double sparse = layout.by_tensor ? 17 : 5.375, all = layout.coding == Coding::ternary ? 9.75 : 8.25;
   const double passes = (is_sparse(layout.coding) ? sparse : all) + (velocity ? 2 : 0);
-  return passes * static_cast<double>(layout.elements * element);
+  double kept = 0;
+  if (is_sparse(layout.coding))
+    for (const CodePart& part : layout.parts) kept += static_cast<double>(part.keep);
+  return passes * static_cast<double>(layout.elements * element) + (layout.by_tensor ? 800 : 450) * kept;
 }
-// The cost of adding up the codes of that many ranks. Each entry touches its own cache line, which is read and written.
+
+// Each entry touches its own cache line, which is read and written.
 double decoding_bytes(const CodeLayout& layout, int64_t element, int ranks) {
   double each = static_cast<double>(layout.bytes), all = 0;
   const auto elements = static_cast<double>(layout.elements * element);
@@ -33,8 +38,6 @@ double decoding_bytes(const CodeLayout& layout, int64_t element, int ranks) {
   }
   return all + ranks * each;
 }
-
-}  // namespace
 
 double keep_at(const CompressionOptions& o, int64_t update) {
   if (o.compressor != Compressor::top_k) return 1;
@@ -105,7 +108,7 @@ void CompressedExchange::encode(Worker& w) {
                          in.local_scale,
                          codes_.slice(rank_ * layout_.bytes, Shape{layout_.bytes}),
                          bad_};
-  w.clock().spend({Work::memory, 0, coding_bytes(layout_, element_, static_cast<bool>(in.velocity))},
+  w.clock().spend({Work::coding, 0, coding_bytes(layout_, element_, static_cast<bool>(in.velocity))},
                   [&] { w.parameters().backend().compress(task); });
 }
 
@@ -150,7 +153,7 @@ void CompressedExchange::finish(Worker& w, double scale) {
   pending_codes_ = {};
   pending_whole_ = {};
   if (layout_.bytes > 0)
-    w.clock().spend({Work::memory, 0, decoding_bytes(layout_, element_, ranks_)},
+    w.clock().spend({Work::coding, 0, decoding_bytes(layout_, element_, ranks_)},
                     [&] { w.parameters().backend().decompress(layout_, codes_, scale, input_.x); });
   unpack(w, packed_, scale, Write::overwrite, input_.x);
 }
@@ -158,7 +161,7 @@ void CompressedExchange::finish(Worker& w, double scale) {
 void CompressedExchange::add_sent(Worker& w, double scale, const Tensor& y) {
   CHECK(input_.remember, "what this rank sent was not remembered");
   if (layout_.bytes > 0)
-    w.clock().spend({Work::memory, 0, decoding_bytes(layout_, element_, 1)}, [&] {
+    w.clock().spend({Work::coding, 0, decoding_bytes(layout_, element_, 1)}, [&] {
       w.parameters().backend().decompress(layout_, codes_.slice(rank_ * layout_.bytes, Shape{layout_.bytes}), scale, y);
     });
   unpack(w, own_packed_, scale, Write::accumulate, y);

@@ -20,6 +20,11 @@ struct NamedRange {
 // The density at update t = 0, 1, ... of the exchange.
 double keep_at(const CompressionOptions& options, int64_t update);
 
+// Work of coding a gradient, and of adding up the codes of that many ranks, as the bytes of memory traffic that would take as long.
+// Measured by bench_compression on one thread beside its moving average.
+double coding_bytes(const CodeLayout& layout, int64_t element, bool velocity);
+double decoding_bytes(const CodeLayout& layout, int64_t element, int ranks);
+
 // The bytes that a rank sends: for codes of that many bytes gathered among N ranks, and for a ring all-reduce.
 double gathered_bytes(double code_bytes, int N);
 double all_reduced_bytes(double bytes, int N);

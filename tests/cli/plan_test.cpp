@@ -8,11 +8,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/shell.h"
+#include "tests/cli/program.h"
 
 namespace starling {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 const std::string kRates = " --cluster.forward-gflops 50 --cluster.backward-gflops 50 --cluster.update-gb-s 5 --cluster.memory-gb-s 8";
@@ -55,6 +56,47 @@ TEST(PlanVerb, KnowsWhatTheCorpusChooses) {
   EXPECT_THAT(chosen.text, HasSubstr("network 1gbe, transformer-small with "));
   EXPECT_THAT(starling(plan + kRates + " --model.preset transformer-tiny").text, HasSubstr("network 1gbe, transformer-tiny with "));
   std::filesystem::remove(corpus);
+}
+
+class PlanHistory : public ProgramTest {
+ protected:
+  // A run of two ranks with this throughput, in target tokens per second.
+  void write_run(const std::string& name, double tokens_per_second) {
+    std::filesystem::create_directory(path(name));
+    write(name + "/config.yml", "model: {preset: transformer-tiny}\nvocab: {size: 500}\ntrain: {batch-tokens: 1000}\n");
+    std::string events = R"({"type":"start","step":0,"ranks":2,"strategy":"synchronous","backend":"cpu, f32 activations, 1 thread, x"})"
+                         "\n";
+    for (int i = 1; i <= 4; ++i)
+      events += fmt::format(R"({{"type":"report","step":{},"seconds":10,"target_tokens":{}}})"
+                            "\n",
+                            10 * i, 10 * tokens_per_second);
+    write(name + "/events.jsonl", events);
+  }
+  ShellOutcome plan(const std::string& arguments) const {
+    return run_shell("cd '" + path("") + "' && XDG_STATE_HOME='" + path("state") + "' '" STARLING_BINARY "' plan " + arguments + kRates);
+  }
+};
+
+TEST_F(PlanHistory, SaysHowWellPredictionsDidAndHowSureTheNextOneIs) {
+  EXPECT_THAT(plan("--history").text, HasSubstr("no run of this host has been compared with its prediction"));
+  const std::string four = "--model.preset transformer-tiny --vocab.size 500 --workers 4 --network 1gbe --memory 4 --show 1";
+  EXPECT_THAT(plan(four).text, HasSubstr("an update takes 0.90 to 1.12 times as long as predicted, judging by other hosts"));
+
+  write_run("a", 20000);
+  const ShellOutcome one = plan("--history a");
+  ASSERT_EQ(one.status, 0) << one.text;
+  EXPECT_THAT(one.text, ContainsRegex("/a  transformer-tiny +synchronous +2 +[0-9]+ +20000 +[-+]"));
+  // What is predicted for it, as what it then measured: no error.
+  const size_t at = one.text.find("synchronous") + 24;
+  const double predicted = std::stod(one.text.substr(at));
+  write_run("b", predicted);
+  const ShellOutcome both = plan("--history a b");
+  EXPECT_THAT(both.text, ContainsRegex("/b  transformer-tiny +synchronous +2 +([0-9]+) +[0-9]+ +[-+]0.0%"));
+  EXPECT_THAT(plan("--history").text, HasSubstr("judging by 2 earlier predictions on this host"));
+  EXPECT_THAT(plan(four).text, HasSubstr("judging by 2 earlier predictions on this host"));
+
+  EXPECT_EQ(plan("--history nowhere").status, 2);
+  EXPECT_THAT(plan("--history nowhere").text, HasSubstr("nowhere is no directory of a run that has trained"));
 }
 
 TEST(BenchLayout, IsSimulatedInStages) {

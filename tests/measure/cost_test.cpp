@@ -154,7 +154,6 @@ TEST(Calibration, FindsTheRatesThatTimesWereMadeWith) {
     EXPECT_NEAR(c.backward_gflops, 40, 1e-9);
     EXPECT_NEAR(c.weights_gb_s, 20, 1e-9);
     EXPECT_NEAR(c.update_gb_s, 16, 1e-9);
-    EXPECT_NEAR(c.memory_gb_s, 60, 1e-9);
   }
   // What a disturbed measurement found no time for is moved as fast as memory can.
   MeasuredPasses small = passes(100, 16, 200, 32);
