@@ -278,7 +278,7 @@ Calibration RateMeter::rates() const {
       rates_of(static_cast<double>(replica_.model().parameters().values().bytes()), mean_of(&Round::cached), update(), whole, small);
   c.memory_gb_s = 1e-9 * mean_of(&Round::adding);
   c.coding_gb_s = 1e-9 * mean_of(&Round::coding);
-  c.alone_speed = alone() > 0 ? mean_of(&Round::own) / alone() : 1;
+  c.alone_speed = alone() > 0 ? std::max(mean_of(&Round::own) / alone(), 1.0) : 1;  // less is noise
   std::vector<std::vector<std::vector<double>>> times;
   for (const Round& round : rounds_) times.push_back(round.steps);
   // A step covers parts of two spells of its own length: their mean varies by 2/3 of the variance of one.
