@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "measure/bench_distributed.h"
+#include "measure/calibration.h"
 #include "measure/forecast.h"
 #include "measure/layouts.h"
 
