@@ -10,12 +10,16 @@ starling=$(realpath "${1:?usage: bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]
 rounds=${2:-3} only=${3:-}
 out=$(mktemp -d); export XDG_STATE_HOME=$out; trap 'rm -rf "$out"' EXIT
 value() { sed -n "s/^ *\"$2\": \([-0-9.e+]*\),*$/\1/p" "$1" | head -n 1; }
-ranks() { mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }; }
+ranks() {
+  mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }
+}
 top="--model.attention-place top --model.readout context"
+average="--parallel.pipeline 1 --strategy.name model-average --strategy.periodic.interval 4"
+pieces="--parallel.pipeline 2 --parallel.micro-batches 4 --parallel.time-pieces 4"
 layouts=(  # model, name, batch tokens of a worker, options
   "transformer-small|2 replicas, all-reduce|1000|--parallel.pipeline 1"
   "transformer-small|2 replicas, sharded optimizer|1000|--parallel.pipeline 1 --strategy.sharded-optimizer true"
-  "transformer-small|2 replicas, averaged every 4 updates|1000|--parallel.pipeline 1 --strategy.name model-average --strategy.periodic.interval 4"
+  "transformer-small|2 replicas, averaged every 4 updates|1000|$average"
   "transformer-small|2 replicas, largest 1 % of gradients|1000|--parallel.pipeline 1 --strategy.name gradient-dropping"
   "transformer-small|2 stages, 4 micro-batches|2000|--parallel.pipeline 2 --parallel.micro-batches 4"
   "transformer-small|2 stages, 16 micro-batches|2000|--parallel.pipeline 2 --parallel.micro-batches 16"
@@ -24,8 +28,8 @@ layouts=(  # model, name, batch tokens of a worker, options
   "gnmt-small|2 stages, 2 micro-batches|2000|--parallel.pipeline 2 --parallel.micro-batches 2"
   "gnmt-small|2 stages, 2 micro-batches in 4 pieces of time|2000|--parallel.pipeline 2 --parallel.micro-batches 2 --parallel.time-pieces 4"
   "gnmt-small|attention at the top: 2 replicas|1000|$top --parallel.pipeline 1"
-  "gnmt-small|attention at the top: 2 stages in 4 pieces of time|2000|$top --parallel.pipeline 2 --parallel.micro-batches 4 --parallel.time-pieces 4"
-  "gnmt-small|attention at the top: hybrid of 2 stages|2000|$top --parallel.pipeline 2 --parallel.micro-batches 4 --parallel.time-pieces 4 --parallel.hybrid true"
+  "gnmt-small|attention at the top: 2 stages in 4 pieces of time|2000|$top $pieces"
+  "gnmt-small|attention at the top: hybrid of 2 stages|2000|$top $pieces --parallel.hybrid true"
 )
 calibrate() { ranks "${common[@]}" --batch-tokens 1000 --batches 4 --steps 8 --write-cluster "$1" >/dev/null; }
 for ((round = 1; round <= rounds; ++round)); do

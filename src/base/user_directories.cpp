@@ -1,7 +1,5 @@
 #include "base/user_directories.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 
 namespace starling {
@@ -15,11 +13,6 @@ std::string user_directory(const char* variable, const std::string& otherwise) {
   if (const std::string given = value(variable); given.starts_with('/')) return given + "/starling";
   const std::string home = value("HOME");
   return home.empty() ? "" : home + "/" + otherwise + "/starling";
-}
-
-std::string this_host() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 && name[0] ? name : "unnamed";
 }
 
 }  // namespace starling

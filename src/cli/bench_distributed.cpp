@@ -152,7 +152,7 @@ void run_layout(const DistributedArguments& a, const BenchDistributedOptions& o,
     run.train.threads = std::max(run.train.threads, 1);
     const auto say = [&](const std::string& line) { say_beside(a.format, line); };
     const Scenario scenario = cluster.load_for_prediction(run.train, a.measure_again, say);
-    const Certainty sure = certainty_here(scenario.drift);
+    const Certainty sure = certainty_here(PredictionHistory(history_path()), scenario.drift);
     return print_layout(forecast(run, scenario), a.format, true, scenario.network.gpu == "none" ? &sure : nullptr);
   }
   World world = started_by_mpi() ? make_mpi_world() : make_local_world();

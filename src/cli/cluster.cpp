@@ -14,8 +14,6 @@ namespace {
 
 constexpr const char* kRates[] = {"forward-gflops", "backward-gflops", "update-gb-s", "memory-gb-s"};
 
-std::vector<ConfigSection> sections_of(Scenario& scenario) { return {config_section("cluster", "Simulated cluster", scenario)}; }
-
 }  // namespace
 
 std::shared_ptr<ClusterArguments> ClusterArguments::add_to(CLI::App& verb) {
@@ -23,7 +21,7 @@ std::shared_ptr<ClusterArguments> ClusterArguments::add_to(CLI::App& verb) {
   verb.add_option("--cluster", a->file_, "The simulated cluster, YAML with the section `cluster`; see docs/explanation/simulator.md")
       ->type_name("FILE");
   Scenario scenario;
-  const std::vector<ConfigSection> sections = sections_of(scenario);
+  const std::vector<ConfigSection> sections = cluster_sections(scenario);
   for (const ConfigField& field : sections.front().fields) {
     const char* shorthand = field.key == "ranks" ? ",--workers" : field.key == "network" ? ",--network" : "";
     a->keys_.emplace_back("cluster." + field.key, verb.add_option("--cluster." + field.key + shorthand, field.help)
@@ -45,7 +43,7 @@ void add_measure_again(CLI::App& verb, bool& again) {
 Scenario ClusterArguments::load_for_prediction(const BenchTrainOptions& model, bool again,
                                                const std::function<void(const std::string&)>& say, const Scenario& standard) const {
   std::string kept;
-  std::optional<MachineRates> measured;
+  std::optional<Calibration> measured;
   const auto frozen = [&](const Scenario& scenario) {
     kept = rates_path(model, ranks_of_a_node(scenario));
     std::error_code ignored;  // a file that cannot be removed cannot be replaced either, which is said then
@@ -63,10 +61,10 @@ Scenario ClusterArguments::load_for_prediction(const BenchTrainOptions& model, b
 }
 
 Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::function<std::string(const Scenario&)>& frozen,
-                                const std::function<void(const std::string&)>& say, std::optional<MachineRates>& measured,
+                                const std::function<void(const std::string&)>& say, std::optional<Calibration>& measured,
                                 const Scenario& standard) const {
   Scenario scenario = standard;
-  const std::vector<ConfigSection> sections = sections_of(scenario);
+  const std::vector<ConfigSection> sections = cluster_sections(scenario);
   const auto given = [&](const std::string& key, const ConfigDocument* document) {
     if (document && document->has("cluster", key)) return true;
     return std::any_of(keys_.begin(), keys_.end(),
@@ -90,10 +88,7 @@ Scenario ClusterArguments::load(const BenchTrainOptions& model, const std::funct
   for (const char* key : kRates) rates = rates && given(key, document ? &*document : nullptr);
   if (!rates) {
     measured = measured_rates(model, ranks_of_a_node(scenario), frozen(scenario), say);
-    scenario.compute = measured->compute;
-    scenario.jitter = measured->jitter;
-    scenario.jitter_ms = measured->jitter_ms;
-    scenario.drift = measured->drift;
+    set_rates(scenario, *measured);
     read();
   }
   return scenario;

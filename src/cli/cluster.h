@@ -26,7 +26,7 @@ class ClusterArguments {
   // measured with `model` and returned in `measured` for keep_rates, and the scenario has the measured jitter unless one is given. `say`
   // gets a line about their origin.
   Scenario load(const BenchTrainOptions& model, const std::string& frozen, const std::function<void(const std::string&)>& say,
-                std::optional<MachineRates>& measured) const {
+                std::optional<Calibration>& measured) const {
     return load(model, [&](const Scenario&) { return frozen; }, say, measured, {});
   }
   // The same for predictions: measured rates are kept for this host, this version of the program and such a model, and measured `again` if
@@ -36,7 +36,7 @@ class ClusterArguments {
 
  private:
   Scenario load(const BenchTrainOptions& model, const std::function<std::string(const Scenario&)>& frozen,
-                const std::function<void(const std::string&)>& say, std::optional<MachineRates>& measured, const Scenario& standard) const;
+                const std::function<void(const std::string&)>& say, std::optional<Calibration>& measured, const Scenario& standard) const;
   std::string file_;
   std::vector<std::pair<std::string, CLI::Option*>> keys_;
 };

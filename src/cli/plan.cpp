@@ -107,7 +107,8 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   if (const std::string choices = choices_text(config); !choices.empty()) say(choices);
   Scenario scenario = cluster.load_for_prediction(calibration_model(config), a.measure_again, say);
   const std::string& gpu = scenario.network.gpu;
-  const Certainty sure = certainty_here(scenario.drift);
+  const PredictionHistory history(history_path());
+  const Certainty sure = certainty_here(history, scenario.drift);
   const double given_gib = a.memory_gib > 0 || gpu == "none" ? a.memory_gib : 0.9 * gpu_memory_gib(gpu);
   const double memory = given_gib > 0 ? given_gib * 1024 * kMib
                                       : static_cast<double>(usable_memory().bytes) / static_cast<double>(scenario.network.ranks_per_node);
@@ -153,7 +154,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
                     largest_memory(r) / kMib / 1024, r.stages > 1 ? fmt::format("{:.1f} %", 100 * r.bubble) : "-", sent / kMib,
                     largest_memory(r) > memory ? "  does not fit" : ""));
   }
-  if (gpu == "none") say(certainty_text(scenario.drift));  // rates of cards are assumed
+  if (gpu == "none") say(certainty_text(history, scenario.drift));  // rates of cards are assumed
   if (layouts.empty() || !layouts.front().refused.empty()) return;
   const Layout& best = layouts.front();
   double least = largest_memory(best.result);

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/user_directories.h"
+#include "base/this_host.h"
 #include "base/version.h"
 #include "measure/forecast.h"
 

@@ -38,7 +38,7 @@ void set_rates(RaceRecipe& recipe, const std::function<void(const std::string&)>
   if (recipe.rates_given) return;
   const RaceRun one{&recipe.baseline, 1, recipe.seeds.front(), recipe.baseline.rates.front(), ""};
   const double piece = recipe.cluster.compute.piece_us;
-  recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), 1, rates_path(recipe), say).compute;
+  recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), 1, rates_path(recipe), say);
   recipe.cluster.compute.piece_us = piece;
 }
 

@@ -50,7 +50,7 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
   { const RunDirectory look(*files, config, config.train.threads, {}); }  // refuses before the machine is measured
   refuse_own_trace(config, arguments, cluster, trace);
   const std::string rates = join_path(config.train.output, "cluster.yml");
-  std::optional<MachineRates> measured;
+  std::optional<Calibration> measured;
   const Scenario scenario = cluster.load(calibration_model(config), rates, say, measured);
   if (scenario.timing_only)
     throw ConfigError("simulate trains for real; for times alone use 'starling bench distributed' with the same cluster options");

@@ -42,7 +42,7 @@ void run(const CLI::App& verb, const ConfigArguments& arguments, const TuneArgum
   const std::string rates = join_path(o.output, "cluster.yml");
   o.set_rates = [&](RaceRecipe& recipe) {
     const RaceRun one{&recipe.baseline, 1, 1, recipe.baseline.rates.front(), ""};
-    recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), 1, rates, o.progress.say).compute;
+    recipe.cluster.compute = measured_rates(calibration_model(race_config(recipe, one)), 1, rates, o.progress.say);
     recipe.rates_given = true;
     keep_rates({recipe.cluster.compute}, rates);
   };

@@ -1,6 +1,5 @@
 // The world of one rank: collectives have nothing to do.
-#include <unistd.h>
-
+#include "base/this_host.h"
 #include "comm/world.h"
 
 namespace starling {
@@ -10,10 +9,7 @@ class LocalCommunicator : public Communicator {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  std::string host(int) const override {
-    char name[256] = {};
-    return gethostname(name, sizeof name - 1) == 0 ? name : "this host";
-  }
+  std::string host(int) const override { return this_host(); }
   Traffic own_traffic() const override { return {}; }
   Pending start_send(const Tensor&, int to, Tag) override {
     CHECK(false, "a message to rank {} in a run of one", to);

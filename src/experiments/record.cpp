@@ -1,11 +1,11 @@
 #include "experiments/record.h"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json_lines.h"
 
 namespace starling {
 namespace {
@@ -139,20 +139,17 @@ RaceRecord record_from(const Json& j, const std::string& where, int64_t steps, b
 std::vector<std::pair<int64_t, std::map<std::string, double>>> validations_of(const std::string& run) {
   std::map<int64_t, std::map<std::string, double>> by_step;
   const std::string path = join_path(run, "events.jsonl");
-  std::ifstream events(path);
-  int64_t number = 0;
-  for (std::string line; std::getline(events, line);) {
-    const std::string where = fmt::format("{}:{}", path, ++number);
-    const Json event = Json::parse(line, nullptr, false);
-    if (!event.is_object() || !event.contains("type")) continue;  // a killed process may leave an incomplete line
+  for_each_json_line(path, [&](const Json& event, int64_t line) {
+    if (!event.contains("type")) return;
+    const std::string where = fmt::format("{}:{}", path, line);
     const Json& type = event.at("type");
-    if (type != "start" && type != "validation") continue;
+    if (type != "start" && type != "validation") return;
     const int64_t step = count_from(member(event, "step", where), where, "step");
     if (type == "start")
       by_step.erase(by_step.upper_bound(step), by_step.end());
     else
       by_step[step] = scores_from(member(event, "scores", where), where);
-  }
+  });
   return {by_step.begin(), by_step.end()};
 }
 

@@ -1,7 +1,6 @@
 #include "measure/bench_distributed.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "backend/cpu/product_times.h"
 #include "backend/meta.h"
@@ -28,16 +27,9 @@ Shares shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int
   return shares;
 }
 
-std::vector<double> of_all(Communicator& comm, double value) {
-  const Tensor x({comm.size()}, DType::f64);
-  doubles_of(x)[comm.rank()] = value;
-  comm.all_reduce(x).wait(kNoDeadline);
-  return {doubles_of(x).begin(), doubles_of(x).end()};
-}
-
 class Bench {
  public:
-  Bench(const BenchDistributedOptions& options, World& world) : o_(options), world_(world), comm_(*world.comm) {
+  Bench(const BenchDistributedOptions& options, World& world) : o_(options), world_(world), comm_(*world.comm), peers_(*world.comm) {
     const bool divide = o_.train.threads == 0 && comm_.size() > 1 && !world.simulated;
     backend_ =
         make_backend(resolve({o_.train.precision, divide ? threads_for_rank(comm_) : o_.train.threads, "cpu"}, false, world.local_rank));
@@ -82,11 +74,10 @@ class Bench {
     say("each kind of step once, to warm up");
     // Runs everything once, which also shows how many rounds fit. Then each round runs every kind in turn, so that drifting machine speed
     // affects all alike. The means of the rounds count.
-    RankPeers peers(comm_);
-    RateMeter meter(alone, *world_.clock, peers, shares_, !world_.simulated);
+    RateMeter meter(alone, *world_.clock, peers_, shares_, !world_.simulated);
     const double first = world_.clock->seconds();
     round(meter, blocking, overlapped);
-    const double took = slowest(comm_, world_.clock->seconds() - first);
+    const double took = peers_.largest(world_.clock->seconds() - first);
     int64_t count = o_.steps > 0 ? (o_.steps + size() - 1) / size() : std::max<int64_t>(1, std::llround(4 * o_.train.seconds / took));
     count = std::stoll(broadcast_text(comm_, std::to_string(count)));
     meter.forget();
@@ -146,37 +137,38 @@ class Bench {
     if (comm_.rank() == 0) o_.say(line);
   }
   int64_t size() const { return static_cast<int64_t>(shares_.size()); }
-  void barrier() { comm_.barrier().wait(kNoDeadline); }
 
   Round round(RateMeter& meter, std::optional<Replica>& blocking, std::optional<Replica>& overlapped) {
     Round r;
     meter.round();
     if (blocking) {
-      barrier();
-      std::vector<double> besides;
-      r.blocking = slowest(comm_, steps(*blocking, &besides));
-      r.exchange = shortest(besides) - meter.update();
-      barrier();
+      peers_.together();
+      const TimedSteps timed = timed_steps(*blocking, *world_.clock, shares_);
+      r.blocking = peers_.largest(timed.mean());
+      r.exchange = shortest(timed.besides) - meter.update();
+      peers_.together();
       const Traffic before = comm_.traffic();
-      const double mine = steps(*overlapped);
+      const double mine = timed_steps(*overlapped, *world_.clock, shares_).mean();
       const Traffic after = comm_.traffic();
-      r.overlapped = slowest(comm_, mine);
-      r_.bytes_sent = of_all(comm_, static_cast<double>(after.bytes_sent - before.bytes_sent) / static_cast<double>(size()));
-      r_.waited = of_all(comm_, 1e-9 * static_cast<double>(after.waited_ns - before.waited_ns) / static_cast<double>(size()));
+      r.overlapped = peers_.largest(mine);
+      const double sent = static_cast<double>(after.bytes_sent - before.bytes_sent) / static_cast<double>(size());
+      const double waited = 1e-9 * static_cast<double>(after.waited_ns - before.waited_ns) / static_cast<double>(size());
+      r_.bytes_sent = peers_.gather({&sent, 1});
+      r_.waited = peers_.gather({&waited, 1});
     }
     if (world_.simulated) return r;
     const DType type = backend_->activation();
-    barrier();
+    peers_.together();
     if (comm_.rank() == 0) r.product_alone = peak_product_rate(type);
-    r.product_alone = slowest(comm_, r.product_alone);
-    barrier();
-    r.product_together = -slowest(comm_, -peak_product_rate(type));
+    r.product_alone = peers_.largest(r.product_alone);
+    peers_.together();
+    r.product_together = -peers_.largest(-peak_product_rate(type));
     return r;
   }
 
   // Returns the mean over the steps of the least that a rank had: the last to come to an exchange waits for nobody.
   double shortest(const std::vector<double>& of_steps) {
-    const std::vector<double> all = RankPeers(comm_).gather(of_steps);
+    const std::vector<double> all = peers_.gather(of_steps);
     double sum = 0;
     for (size_t s = 0; s < of_steps.size(); ++s) {
       double least = of_steps[s];
@@ -184,19 +176,6 @@ class Bench {
       sum += least;
     }
     return sum / static_cast<double>(of_steps.size());
-  }
-
-  // Computes every share once and returns the seconds per step. besides: gets what each step took beside its passes.
-  double steps(Replica& replica, std::vector<double>* besides = nullptr) {
-    const double start = world_.clock->seconds();
-    for (const auto& share : shares_) {
-      replica.clear_times();
-      replica.step(share);
-      const Replica::Times& t = replica.times();
-      if (besides) besides->push_back(t.total - t.forward - t.backward);
-    }
-    model_->parameters().wait_for_parameters();  // replicas share the parameters, so none may be in flight when another replica takes over
-    return (world_.clock->seconds() - start) / static_cast<double>(size());
   }
 
   // Measures the link and the exchange of all buckets without computing, and estimates what both together would take.
@@ -226,20 +205,21 @@ class Bench {
     if (!world_.simulated) rates_of_exchange();
   }
 
-  // What an exchange takes within steps tells more than what it takes by itself: its memory and its threads are elsewhere by then.
+  // Derives the rates of exchanges from those within steps. Repeated by itself, an exchange is faster: its memory is in caches, and its
+  // threads are awake.
   void rates_of_exchange() {
-    // What is to be expected of cores that are all busy, or not.
+    // Without a better measurement: whether computing and communication threads need more cores than the host has.
     r_.rates.exchange_slows = world_.local_size * (backend_->threads() + 1) > processor_use().processors ? 1 : 0;
     r_.step_bandwidth = r_.bandwidth;
     const bool dense = family_of(o_.strategy) == Family::synchronous && !o_.strategy.sharded_optimizer && r_.workers == r_.ranks;
     if (!dense || exchange_in_step_ <= 0) return;
-    // Of each two bytes that a ring sends, one was added up before: an element is read twice and written once.
+    // Half of the bytes that a ring sends are sums: for each, two elements were read and one was written.
     const double sent = *std::max_element(r_.bytes_sent.begin(), r_.bytes_sent.end()), adding = 1.5 * sent / (1e9 * r_.rates.memory_gb_s);
     r_.step_bandwidth = std::min(r_.bandwidth, sent / std::max(exchange_in_step_ - adding, exchange_in_step_ / 3));
     const double share = 1 - r_.last_bucket / r_.exchange, hidden = share * exchange_in_step_;
-    // Too little of a step is not seen beside its variation.
+    // So short an exchange disappears in the variation of the steps.
     if (hidden < 0.01 * r_.local) return;
-    // What is lost over the threads' work: copying, which is no slower than within a host, and adding.
+    // The time lost, over the work of the communication thread: copying, at the rate of memory if the link is slower, and adding.
     const double within = 1e9 / 8 * resolved({}).intra.bandwidth_gbit_s;
     const double copying = sent / (r_.ranks_per_host < r_.ranks ? std::max(r_.step_bandwidth, within) : r_.step_bandwidth);
     r_.rates.exchange_slows = std::clamp((hidden - (r_.blocking - r_.overlapped)) / (share * (copying + adding)), 0.0, 3.0);
@@ -248,6 +228,7 @@ class Bench {
   const BenchDistributedOptions& o_;
   World& world_;
   Communicator& comm_;
+  RankPeers peers_;
   World local_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;

@@ -101,7 +101,7 @@ class Calibrator {
     const std::vector<Batch> first{probe.front()};
     seconds_of(first);  // warms up
     peers_.together();
-    const double each = everyone(seconds_of(first)) / static_cast<double>(first.front().target.count());
+    const double each = peers_.largest(seconds_of(first)) / static_cast<double>(first.front().target.count());
     const MeasuredBatches batches = batches_to_measure(o_.batch_tokens, o_.seconds / 2, each);
     o_.batch_tokens = batches.tokens;
     Shares shares;
@@ -116,8 +116,7 @@ class Calibrator {
       warm.on_step = told;
       warm.round();
     }
-    double peak = peers_.rank() == 0 ? 1e-9 * peak_product_rate(*backend_) : 0;
-    peak = everyone(peak);
+    const double peak = peers_.largest(peers_.rank() == 0 ? 1e-9 * peak_product_rate(*backend_) : 0);
     return settled_rates([&] { return once(shares, told); }, peak, peers_.rank() == 0 ? say : Say());
   }
 
@@ -127,11 +126,6 @@ class Calibrator {
     replica_->step(share);
     return world_.clock->seconds() - start;
   }
-  // Returns the largest number of all ranks.
-  double everyone(double own) {
-    const std::vector<double> all = peers_.gather({&own, 1});
-    return *std::max_element(all.begin(), all.end());
-  }
 
   MeasuredRates once(const Shares& shares, const std::function<void()>& told) {
     RateMeter meter(*replica_, *world_.clock, peers_, shares, true);
@@ -139,13 +133,13 @@ class Calibrator {
     const ProcessorUse before = processor_use();
     const double start = world_.clock->seconds();
     do meter.round();
-    while (meter.rounds() < 2 || everyone(world_.clock->seconds() - start) < o_.seconds / 2);
+    while (meter.rounds() < 2 || peers_.largest(world_.clock->seconds() - start) < o_.seconds / 2);
     const double seconds = world_.clock->seconds() - start;
     MeasuredRates m{meter.rates(), ""};
     const double threads = backend_->threads() * peers_.size();
     const ProcessorUse after = processor_use();
-    const double others = everyone(used_by_others(before, after, seconds));
-    const double stolen = everyone((after.stolen_s - before.stolen_s) / seconds);
+    const double others = peers_.largest(used_by_others(before, after, seconds));
+    const double stolen = peers_.largest((after.stolen_s - before.stolen_s) / seconds);
     // The system itself may use up to a tenth of a thread's time.
     if (stolen > 0.1)
       m.disturbance = fmt::format("the host took {:.1f} of {} processors away", stolen, before.processors);

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json_lines.h"
 #include "base/text_files.h"
+#include "base/this_host.h"
 #include "base/user_directories.h"
 
 namespace starling {
@@ -33,19 +33,13 @@ std::string text_of(const Json& json, const char* key) {
 MeasuredRun measured_run(const std::string& directory) {
   constexpr int kFewest = 2;  // reports after the first
   const std::string path = join_path(directory, "events.jsonl");
-  std::ifstream events(path);
-  if (!events) throw ConfigError(fmt::format("{} cannot be read: {} is no directory of a run that has trained", path, directory));
   // Where 'simulate' keeps its rates.
   if (std::filesystem::exists(join_path(directory, "cluster.yml")))
     throw ConfigError(fmt::format("{} is a simulated run, whose times say nothing about this host", directory));
   MeasuredRun run;
   int reports = 0;
-  int64_t first = 0;
-  for (std::string line; std::getline(events, line);) {
-    const Json event = Json::parse(line, nullptr, false);
-    if (!event.is_object()) continue;
+  const bool exists = for_each_json_line(path, [&](const Json& event, int64_t) {
     const std::string type = text_of(event, "type");
-    const auto step = static_cast<int64_t>(number_of(event, "step", 0));
     if (type == "start") {
       run = {};
       reports = 0;
@@ -58,15 +52,11 @@ MeasuredRun measured_run(const std::string& directory) {
         run.threads = std::max(1, std::atoi(backend.c_str() + backend.rfind(' ', at - 1)));
     }
     const double seconds = number_of(event, "seconds", 0);
-    if (type != "report" || seconds <= 0) continue;
-    if (++reports == 1) {
-      first = step;
-      continue;
-    }
+    if (type != "report" || seconds <= 0 || ++reports == 1) return;
     run.seconds += seconds;
     run.target_tokens += number_of(event, "target_tokens", 0);
-    run.updates = step - first;
-  }
+  });
+  if (!exists) throw ConfigError(fmt::format("{} cannot be read: {} is no directory of a run that has trained", path, directory));
   if (reports < kFewest + 1 || run.target_tokens <= 0)
     throw ConfigError(fmt::format("{} has {} of its last process, and {} are the fewest to compare: train longer, or lower log.every", path,
                                   counted(reports, "report"), kFewest + 1));
@@ -74,10 +64,7 @@ MeasuredRun measured_run(const std::string& directory) {
 }
 
 PredictionHistory::PredictionHistory(std::string path) : path_(std::move(path)) {
-  std::ifstream file(path_);
-  for (std::string line; std::getline(file, line);) {
-    const Json json = Json::parse(line, nullptr, false);
-    if (!json.is_object()) continue;
+  for_each_json_line(path_, [&](const Json& json, int64_t) {
     PastPrediction p{text_of(json, "time"),
                      text_of(json, "host"),
                      text_of(json, "version"),
@@ -88,7 +75,7 @@ PredictionHistory::PredictionHistory(std::string path) : path_(std::move(path)) 
                      number_of(json, "predicted_tokens_per_second", 0),
                      number_of(json, "measured_tokens_per_second", 0)};
     if (p.predicted > 0 && p.measured > 0) all_.push_back(std::move(p));
-  }
+  });
 }
 
 std::vector<PastPrediction> PredictionHistory::of_host(const std::string& host) const {
@@ -96,6 +83,12 @@ std::vector<PastPrediction> PredictionHistory::of_host(const std::string& host) 
   for (const PastPrediction& p : all_)
     if (p.host == host) found.push_back(p);
   return found;
+}
+
+std::vector<double> PredictionHistory::ratios_here() const {
+  std::vector<double> ratios;
+  for (const PastPrediction& p : of_host(this_host())) ratios.push_back(p.ratio());
+  return ratios;
 }
 
 void PredictionHistory::add(const PastPrediction& prediction) {
@@ -125,8 +118,6 @@ std::string history_path() {
   return state.empty() ? "" : join_path(state, "predictions.jsonl");
 }
 
-double Certainty::center() const { return std::sqrt(low * high); }
-
 Certainty certainty_of(double drift, std::span<const double> ratios) {
   constexpr double kNineOfTen = 1.645;  // deviations of a normal distribution on either side
   const double weight = kPriorWeight + static_cast<double>(ratios.size());
@@ -139,25 +130,15 @@ Certainty certainty_of(double drift, std::span<const double> ratios) {
   return {std::exp(bias - half), std::exp(bias + half)};
 }
 
-namespace {
+Certainty certainty_here(const PredictionHistory& history, double drift) { return certainty_of(drift, history.ratios_here()); }
 
-std::vector<double> ratios_here() {
-  std::vector<double> ratios;
-  for (const PastPrediction& p : PredictionHistory(history_path()).of_host(this_host())) ratios.push_back(p.ratio());
-  return ratios;
-}
-
-}  // namespace
-
-Certainty certainty_here(double drift) { return certainty_of(drift, ratios_here()); }
-
-std::string certainty_text(double drift) {
-  const std::vector<double> ratios = ratios_here();
-  const Certainty sure = certainty_of(drift, ratios);
+std::string certainty_text(const PredictionHistory& history, double drift) {
+  const Certainty sure = certainty_here(history, drift);
+  const size_t known = history.ratios_here().size();
   return fmt::format("how sure: in nine of ten cases an update takes {:.2f} to {:.2f} times as long as predicted, judging by {}{}",
                      sure.low, sure.high,
-                     ratios.empty() ? "other hosts ('starling plan --history RUN' adds runs of this one)"
-                                    : fmt::format("{} on this host", counted(static_cast<int64_t>(ratios.size()), "earlier prediction")),
+                     known == 0 ? "other hosts ('starling plan --history RUN' adds runs of this one)"
+                                : fmt::format("{} on this host", counted(static_cast<int64_t>(known), "earlier prediction")),
                      drift > 0 ? fmt::format(" and a speed that varied by {:.1f} % while it was measured", 100 * drift) : "");
 }
 
@@ -172,7 +153,8 @@ std::string history_text(const PredictionHistory& history) {
     text += fmt::format("{:<{}}  {:<18} {:<16} {:>5} {:>12.0f} {:>12.0f} {:>+7.1f}%\n", p.run, width, p.model, p.strategy, p.ranks,
                         p.predicted, p.measured, 100 * (p.ratio() - 1));
   return text + fmt::format("target tokens/s; {}\n{}\n",
-                            history.path().empty() ? "not kept, since there is no home" : "kept in " + history.path(), certainty_text(0));
+                            history.path().empty() ? "not kept, since there is no home" : "kept in " + history.path(),
+                            certainty_text(history, 0));
 }
 
 }  // namespace starling

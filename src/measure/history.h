@@ -12,7 +12,6 @@ namespace starling {
 struct MeasuredRun {
   int ranks = 1, threads = 1;  // threads: of a rank
   std::string strategy = "none";
-  int64_t updates = 0;
   double seconds = 0, target_tokens = 0;
   double tokens_per_second() const { return target_tokens / seconds; }
 };
@@ -38,6 +37,8 @@ class PredictionHistory {
   const std::vector<PastPrediction>& all() const { return all_; }
   // Those of this host, with any version.
   std::vector<PastPrediction> of_host(const std::string& host) const;
+  // Measured times over predicted ones, of this host.
+  std::vector<double> ratios_here() const;
   // Adds a prediction, in place of an earlier one of the same run, and writes the file.
   void add(const PastPrediction& prediction);
 
@@ -52,7 +53,6 @@ std::string history_path();
 // How sure a prediction is: nine of ten measured times lie between these multiples of the predicted one.
 struct Certainty {
   double low = 1, high = 1;
-  double center() const;  // the geometric mean: what past predictions say about the middle
 };
 // drift: relative standard deviation of the machine's speed while it was measured. ratios: measured times over predicted ones of past
 // predictions. Their logarithms count as drawn from a normal distribution, of which kPriorWeight further cases with mean 0 and deviation
@@ -60,9 +60,9 @@ struct Certainty {
 inline constexpr double kPriorDeviation = 0.06, kPriorWeight = 4;
 Certainty certainty_of(double drift, std::span<const double> ratios);
 
-// The same with the record of this host, and a line for people about it.
-Certainty certainty_here(double drift);
-std::string certainty_text(double drift);
+// The same with what is kept of this host, and a line for people about it.
+Certainty certainty_here(const PredictionHistory& history, double drift);
+std::string certainty_text(const PredictionHistory& history, double drift);
 
 // Returns a table for people of what is kept of this host, and how sure the next prediction is.
 std::string history_text(const PredictionHistory& history);

@@ -12,21 +12,14 @@ constexpr int64_t kLarge = 1 << 20, kLarges = 16;  // elements of a large messag
 
 }  // namespace
 
-double slowest(Communicator& comm, double value) {
-  const Tensor x({1}, DType::f64);
-  doubles_of(x)[0] = value;
-  comm.all_reduce(x, Reduce::maximum).wait(kNoDeadline);
-  return doubles_of(x)[0];
-}
-
 LinkRates measure_link(World& world) {
   Communicator& comm = *world.comm;
+  RankPeers peers(comm);
   const int last = comm.size() - 1;
   const bool first_or_last = comm.rank() == 0 || comm.rank() == last;
-  const auto together = [&] { comm.barrier().wait(kNoDeadline); };
   const auto latency = [&](int times) {
     const Tensor x({1}, DType::f64);
-    together();
+    peers.together();
     const double start = world.clock->seconds();
     for (int i = 0; i < times; ++i)
       for (const int from : {0, last}) {
@@ -40,7 +33,7 @@ LinkRates measure_link(World& world) {
   const Tensor out({first_or_last ? larges * kLarge : 0}, DType::f32), in({first_or_last ? larges * kLarge : 0}, DType::f32);
   out.zero();
   const auto seconds = [&] {
-    together();
+    peers.together();
     const double start = world.clock->seconds();
     for (int64_t i = 0; i < larges && first_or_last; ++i) {
       const Pending receives = comm.receive(in.slice(i * kLarge, Shape{kLarge}), last - comm.rank(), kPing);
@@ -54,19 +47,20 @@ LinkRates measure_link(World& world) {
   seconds();
   const double own_seconds = seconds();
   const double own[] = {own_latency, static_cast<double>(out.bytes()) / own_seconds};
-  const std::vector<double> all = RankPeers(comm).gather(own);
+  const std::vector<double> all = peers.gather(own);
   return {all[0], all[1]};
 }
 
 double time_all_reduce(World& world, const Tensor& gradients, std::span<const Bucket> buckets, Wire wire,
                        const std::function<void()>& forget) {
   Communicator& comm = *world.comm;
+  RankPeers peers(comm);
   gradients.zero();
   double total = 0;
   constexpr int kTimes = 5;
   for (int i = -1; i < kTimes; ++i) {
     forget();
-    comm.barrier().wait(kNoDeadline);
+    peers.together();
     const double start = world.clock->seconds();
     std::vector<Pending> pending;
     for (const Bucket& b : buckets) {
@@ -74,7 +68,7 @@ double time_all_reduce(World& world, const Tensor& gradients, std::span<const Bu
       pending.push_back(wire == Wire::bf16 ? comm.all_reduce_bf16(x) : comm.all_reduce(x));
     }
     for (const Pending& p : pending) p.wait(kNoDeadline);
-    const double time = slowest(comm, world.clock->seconds() - start);
+    const double time = peers.largest(world.clock->seconds() - start);
     if (i >= 0) total += time / kTimes;  // the first warms up
   }
   return total;

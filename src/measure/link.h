@@ -22,7 +22,4 @@ LinkRates measure_link(World& world);
 double time_all_reduce(World& world, const Tensor& gradients, std::span<const Bucket> buckets, Wire wire,
                        const std::function<void()>& forget);
 
-// Returns the largest of all ranks' values. Collective.
-double slowest(Communicator& comm, double value);
-
 }  // namespace starling

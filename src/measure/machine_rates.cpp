@@ -6,35 +6,30 @@
 #include "base/affinity.h"
 #include "base/counted.h"
 #include "base/files.h"
+#include "base/sha256.h"
 #include "base/task_progress.h"
 #include "base/text_files.h"
+#include "base/this_host.h"
 #include "base/user_directories.h"
 #include "base/version.h"
 #include "config/config.h"
-#include "sim/trace.h"
 
 namespace starling {
-namespace {
+std::vector<ConfigSection> cluster_sections(Scenario& scenario) { return {config_section("cluster", "Simulated cluster", scenario)}; }
 
-uint64_t text_hash(const std::string& text) {
-  sim::Fnv hash;
-  hash.add(std::as_bytes(std::span(text)));
-  return hash.value();
+void set_rates(Scenario& scenario, const Calibration& rates) {
+  scenario.compute = rates;
+  scenario.jitter = rates.jitter;
+  scenario.jitter_ms = rates.jitter_ms;
+  scenario.drift = rates.drift;
 }
 
-std::vector<ConfigSection> sections_of(Scenario& scenario) { return {config_section("cluster", "Simulated cluster", scenario)}; }
+namespace {
 
-ComputeModel compute_model(const Calibration& c) {
-  ComputeModel model;
-  model.forward_gflops = c.forward_gflops;
-  model.backward_gflops = c.backward_gflops;
-  model.update_gb_s = c.update_gb_s;
-  model.memory_gb_s = c.memory_gb_s;
-  model.weights_gb_s = c.weights_gb_s;
-  model.coding_gb_s = c.coding_gb_s;
-  model.alone_speed = c.alone_speed;
-  model.exchange_slows = c.exchange_slows;
-  return model;
+void write_scenario(const std::string& path, Scenario scenario) {
+  Scenario standard;
+  const std::vector<ConfigSection> defaults = cluster_sections(standard);
+  real_file_system()->replace_file(path, write_config(cluster_sections(scenario), {.defaults = defaults}));
 }
 
 }  // namespace
@@ -46,7 +41,7 @@ std::string rates_path(const BenchTrainOptions& model, int ranks) {
   const std::vector<ConfigSection> sections{config_section("model", "Architecture", copy)};
   const std::string text = fmt::format("{} {} {} {} {} {} {}", write_config(sections), model.vocabulary, model.batch_tokens,
                                        model.precision, model.threads, ranks, usable_cores());
-  return join_path(cache, fmt::format("rates/{}-{}-{:016x}.yml", this_host(), kVersion, text_hash(text)));
+  return join_path(cache, fmt::format("rates/{}-{}-{}.yml", this_host(), kVersion, sha256_hex(text).substr(0, 16)));
 }
 
 BenchTrainOptions calibration_model(const Config& c) {
@@ -64,18 +59,18 @@ int ranks_of_a_node(const Scenario& scenario) {
   return static_cast<int>(std::clamp<int64_t>(scenario.network.ranks_per_node, 1, scenario.ranks));
 }
 
-MachineRates measured_rates(const BenchTrainOptions& model, int ranks, const std::string& frozen, const Say& say) {
+Calibration measured_rates(const BenchTrainOptions& model, int ranks, const std::string& frozen, const Say& say) {
   if (!frozen.empty() && std::filesystem::exists(frozen)) {
     Scenario kept;
-    const std::vector<ConfigSection> sections = sections_of(kept);
+    const std::vector<ConfigSection> sections = cluster_sections(kept);
     ConfigDocument(read_config_file(frozen), frozen).read(sections);
     say(fmt::format("computing rates: those of {}", frozen));
-    const Calibration rates{.forward_gflops = kept.compute.forward_gflops, .backward_gflops = kept.compute.backward_gflops};
+    const Calibration rates{kept.compute, kept.jitter, kept.jitter_ms, kept.drift};
     if (const std::string doubt = doubt_about(rates, 0); !doubt.empty())
       say(fmt::format("warning: {}: {}; remove this file and what was computed with it to have them measured again", frozen, doubt));
-    return {kept.compute, kept.jitter, kept.jitter_ms, kept.drift};
+    return rates;
   }
-  // More at once would say little about the hosts with more cores that will have them.
+  // More ranks than cores would measure this host's shortage of cores, which a host that is meant for them does not have.
   const int most = std::max(1, usable_cores() / std::max(model.threads, 1));
   if (ranks > most)
     say(fmt::format("a node has {}, but this host has cores for {} of {}: rates are measured with {}", counted(ranks, "rank"), most,
@@ -88,42 +83,33 @@ MachineRates measured_rates(const BenchTrainOptions& model, int ranks, const std
   Calibration c = calibrate(model, ranks, say, [&](double share) {
     if (progress.due()) progress.tell(share, "");
   });
-  // A rank's communication thread wants a core, too.
+  // Each rank has a communication thread beside those that compute.
   if (ranks > 1 && ranks * (model.threads + 1) > usable_cores()) c.exchange_slows = 1;
   say(fmt::format(
       "computing rates, measured {}: forward {:.1f} and backward {:.1f} GFLOP/s, update {:.1f} GB/s, memory {:.1f} GB/s, weights {:.1f} "
       "GB/s, coding {:.1f} GB/s; steps vary by {:.1f} %{}{}",
       with, c.forward_gflops, c.backward_gflops, c.update_gb_s, c.memory_gb_s, c.weights_gb_s, c.coding_gb_s, 100 * c.jitter,
-      ranks > 1 ? fmt::format("; {:.2f} times as fast alone", c.alone_speed) : "", frozen.empty() ? "" : "; kept in " + frozen));
-  return {compute_model(c), c.jitter, c.jitter_ms, c.drift};
+      ranks > 1 ? fmt::format("; one alone is {:.2f} times as fast", c.alone_speed) : "", frozen.empty() ? "" : "; kept in " + frozen));
+  return c;
 }
 
-void keep_rates(const MachineRates& rates, const std::string& frozen) {
+void keep_rates(const Calibration& rates, const std::string& frozen) {
   if (frozen.empty() || std::filesystem::exists(frozen)) return;
-  Scenario kept, standard;
-  kept.compute = rates.compute;
-  kept.jitter = rates.jitter;
-  kept.jitter_ms = rates.jitter_ms;
-  kept.drift = rates.drift;
-  const std::vector<ConfigSection> defaults = sections_of(standard);
-  const auto files = real_file_system();
-  files->make_directories(parent_path(frozen));
-  files->replace_file(frozen, write_config(sections_of(kept), {.defaults = defaults}));
+  Scenario kept;
+  set_rates(kept, rates);
+  real_file_system()->make_directories(parent_path(frozen));
+  write_scenario(frozen, kept);
 }
 
 void write_cluster(const std::string& path, const BenchDistributedResult& r) {
-  Scenario scenario, standard;
+  Scenario scenario;
   scenario.ranks = r.ranks;
-  scenario.compute = compute_model(r.rates);
-  scenario.jitter = r.rates.jitter;
-  scenario.jitter_ms = r.rates.jitter_ms;
-  scenario.drift = r.rates.drift;
+  set_rates(scenario, r.rates);
   scenario.network.ranks_per_node = r.ranks_per_host;
   LinkModel& link = r.ranks_per_host < r.ranks ? scenario.network.inter : scenario.network.intra;
   const double bandwidth = r.step_bandwidth > 0 ? r.step_bandwidth : r.bandwidth;
   link = {0.7e6 * r.latency_s, 8e-9 * bandwidth, 0.3e6 * r.latency_s};  // the sender's part of it is a guess
-  const std::vector<ConfigSection> defaults = sections_of(standard);
-  real_file_system()->replace_file(path, write_config(sections_of(scenario), {.defaults = defaults}));
+  write_scenario(path, scenario);
 }
 
 }  // namespace starling

@@ -11,11 +11,10 @@
 
 namespace starling {
 
-// What is measured of a machine.
-struct MachineRates {
-  ComputeModel compute;
-  double jitter = 0, jitter_ms = 0, drift = 0;  // as in a Scenario
-};
+// The section `cluster` of a file.
+std::vector<ConfigSection> cluster_sections(Scenario& scenario);
+
+void set_rates(Scenario& scenario, const Calibration& rates);
 
 // Returns what to measure for a training configuration.
 BenchTrainOptions calibration_model(const Config& config);
@@ -28,10 +27,10 @@ std::string rates_path(const BenchTrainOptions& model, int ranks);
 
 // Returns rates from `frozen` if that file exists, else measured with `model` on so many ranks at once, or on as many as there are cores
 // for. `say` gets lines about it.
-MachineRates measured_rates(const BenchTrainOptions& model, int ranks, const std::string& frozen, const Say& say);
+Calibration measured_rates(const BenchTrainOptions& model, int ranks, const std::string& frozen, const Say& say);
 
 // Writes rates to `frozen` unless that file exists; "" = nowhere. Call it once nothing can be refused any more.
-void keep_rates(const MachineRates& rates, const std::string& frozen);
+void keep_rates(const Calibration& rates, const std::string& frozen);
 
 // Writes a measured run as a cluster for simulation: computing rates, latency and bandwidth.
 void write_cluster(const std::string& path, const BenchDistributedResult& measured);

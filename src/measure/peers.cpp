@@ -4,6 +4,11 @@
 
 namespace starling {
 
+double Peers::largest(double own) {
+  const std::vector<double> all = gather({&own, 1});
+  return *std::max_element(all.begin(), all.end());
+}
+
 std::vector<double> RankPeers::gather(std::span<const double> own) {
   const auto count = static_cast<int64_t>(own.size());
   const Tensor all({size(), count}, DType::f64);

@@ -18,6 +18,8 @@ class Peers {
   virtual void together() = 0;
   // Returns the numbers of all ranks, one rank's after the other's. All ranks pass equally many.
   virtual std::vector<double> gather(std::span<const double> own) = 0;
+  // Returns the largest of all ranks' numbers.
+  double largest(double own);
 };
 
 class RankPeers : public Peers {

@@ -180,25 +180,36 @@ RateMeter::RateMeter(Replica& replica, Clock& clock, Peers& peers, Shares shares
   counted_.backward = {Work::backward, sums[3], sums[4]};
   counted_small_.forward = {Work::forward, sums[5], sums[6]};
   counted_small_.backward = {Work::backward, sums[7], sums[8]};
+  std::vector<double> work;
   for (const auto& share : whole_) {
     const MeasuredPasses one = count_passes(replica.cost(), {share});
-    work_.push_back((one.forward.flops + one.backward.flops) * static_cast<double>(whole_.size()) / (sums[1] + sums[3]));
+    work.push_back((one.forward.flops + one.backward.flops) * static_cast<double>(whole_.size()) / (sums[1] + sums[3]));
   }
+  work_ = peers.gather(work);
 }
 
-std::vector<double> RateMeter::steps(const Shares& shares) {
-  replica_.clear_times();
-  std::vector<double> seconds(shares.size());
-  if (!works_) return seconds;
+double TimedSteps::mean() const { return starling::mean(seconds); }
+
+TimedSteps timed_steps(Replica& replica, Clock& clock, const Shares& shares, const std::function<void()>& on_step) {
+  TimedSteps timed;
   for (size_t i = 0; i < shares.size(); ++i) {
-    const double start = clock_.seconds();
-    replica_.step(shares[i]);
-    // Replicas may share their parameters, so none may be in flight when another one takes over.
-    if (i + 1 == shares.size()) replica_.model().parameters().wait_for_parameters();
-    seconds[i] = clock_.seconds() - start;
+    const double start = clock.seconds();
+    replica.clear_times();
+    replica.step(shares[i]);
+    if (i + 1 == shares.size()) replica.model().parameters().wait_for_parameters();
+    timed.seconds.push_back(clock.seconds() - start);
+    const Replica::Times& t = replica.times();
+    timed.besides.push_back(t.total - t.forward - t.backward);
+    timed.forward += t.forward;
+    timed.backward += t.backward;
     on_step();
   }
-  return seconds;
+  return timed;
+}
+
+TimedSteps RateMeter::steps(const Shares& shares) {
+  if (works_) return timed_steps(replica_, clock_, shares, on_step);
+  return {.seconds = std::vector<double>(shares.size())};
 }
 
 void RateMeter::round() {
@@ -207,24 +218,22 @@ void RateMeter::round() {
   Round r;
   double alone = 0;
   peers_.together();
-  if (peers_.size() > 1 && peers_.rank() == 0) alone = mean(steps(whole_));
+  if (peers_.size() > 1 && peers_.rank() == 0) alone = steps(whole_).mean();
   peers_.together();
-  std::vector<double> own = steps(whole_);
-  if (peers_.size() == 1) alone = mean(own);
-  const Replica::Times whole = replica_.times();
-  Replica::Times small;
+  const TimedSteps whole = steps(whole_);
+  if (peers_.size() == 1) alone = whole.mean();
+  TimedSteps small;
   double adding = 0, cached = 0, coding = 0;
   if (all_) {
     peers_.together();
-    steps(small_);
-    small = replica_.times();
+    small = steps(small_);
     peers_.together();
     adding = memory_->adding_rate();
     cached = memory_->cached_rate();
     peers_.together();
     coding = memory_->coding_rate();
   }
-  const std::vector<double> work = peers_.gather(work_);
+  std::vector<double> own = whole.seconds;
   own.insert(own.end(), {alone, whole.forward / per_step, whole.backward / per_step, small.forward / per_step, small.backward / per_step,
                          adding, cached, coding});
   const std::vector<double> all = peers_.gather(own);
@@ -248,7 +257,7 @@ void RateMeter::round() {
       std::vector<double>& of_rank = r.steps.emplace_back(times.begin(), times.end());
       // A share without a sentence, of a batch with fewer than there are ranks, counts as if it had its part.
       for (size_t i = 0; i < count; ++i)
-        if (const double w = work[static_cast<size_t>(rank) * count + i]; w > 0) of_rank[i] /= w;
+        if (const double w = work_[static_cast<size_t>(rank) * count + i]; w > 0) of_rank[i] /= w;
     }
   }
   rounds_.push_back(std::move(r));

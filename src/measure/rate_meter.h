@@ -9,17 +9,13 @@
 #include "measure/peers.h"
 #include "replica/cost.h"
 #include "replica/replica.h"
+#include "sim/scenario.h"
 
 namespace starling {
 
-struct Calibration {
-  double forward_gflops = 0, backward_gflops = 0;  // matrix products of replica/cost.h, over the time left after moving its bytes
-  double weights_gb_s = 0;                         // the bytes of weights moved, over the time that takes
-  double update_gb_s = 0, memory_gb_s = 0, coding_gb_s = 0;
-  double alone_speed = 1;            // of a rank that computes alone, relative to the mean when all do
-  double jitter = 0, jitter_ms = 0;  // as in a Scenario
-  double drift = 0;                  // relative standard deviation of what all ranks took in the rounds of the measurement
-  double exchange_slows = 0;         // as in a ComputeModel
+// What is measured of a machine, as a scenario takes it: docs/explanation/simulator.md says how each number follows from the measurements.
+struct Calibration : ComputeModel {
+  double jitter = 0, jitter_ms = 0, drift = 0;
 };
 
 using Shares = std::vector<std::vector<Batch>>;  // one list of micro-batches per update
@@ -62,6 +58,17 @@ double relative_deviation(const std::vector<std::vector<std::vector<double>>>& t
 // The relative standard deviation of the means of the rounds.
 double relative_drift(const std::vector<std::vector<std::vector<double>>>& times);
 
+// Updates by this rank that were timed.
+struct TimedSteps {
+  std::vector<double> seconds;       // of each
+  std::vector<double> besides;       // what each took beside its passes
+  double forward = 0, backward = 0;  // of all
+  double mean() const;               // of the seconds
+};
+// Makes an update with each share. Then the parameters have arrived, since other replicas may share them. Calls on_step after each update.
+TimedSteps timed_steps(
+    Replica& replica, Clock& clock, const Shares& shares, const std::function<void()>& on_step = [] {});
+
 // Several ranks each have one, and call the same functions.
 class RateMeter {
  public:
@@ -96,8 +103,8 @@ class RateMeter {
     double small_forward = 0, small_backward = 0, adding = 0, cached = 0, coding = 0;
     std::vector<std::vector<double>> steps;  // by worker and share, over the work of the share relative to the mean
   };
-  // Seconds of each step on this rank.
-  std::vector<double> steps(const Shares& shares);
+  // Of this rank, if it is a worker; else nothing takes time.
+  TimedSteps steps(const Shares& shares);
   double mean_of(double Round::*of) const;
 
   Replica& replica_;
@@ -106,7 +113,7 @@ class RateMeter {
   Shares whole_, small_;
   bool all_, works_;
   double workers_ = 0;
-  std::vector<double> work_;  // of each share, relative to the mean over all ranks and shares
+  std::vector<double> work_;  // of all ranks' shares, one rank's after the other's, relative to their mean
   std::optional<MemoryWork> memory_;
   MeasuredPasses counted_, counted_small_;  // means over the workers
   std::vector<Round> rounds_;

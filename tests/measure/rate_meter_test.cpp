@@ -5,8 +5,13 @@
 #include <cmath>
 #include <thread>
 
+#include "backend/backend.h"
+#include "base/error.h"
 #include "base/random.h"
+#include "decode/model_directory.h"
 #include "measure/calibration.h"
+#include "measure/link.h"
+#include "sim/simulate.h"
 
 namespace starling {
 namespace {
@@ -87,6 +92,36 @@ TEST(Peers, AThreadThatLeavesHoldsNobodyUp) {
   other.join();
 }
 
+// A rank of a simulated cluster that trains by itself, in the cluster's time.
+class Apart {
+ public:
+  Apart(World& cluster, const BenchTrainOptions& o) : backend_(make_backend("cpu:f32", 1)) {
+    model_ = make_model(o.model, {o.vocabulary, o.vocabulary}, *backend_, 1, true);
+    world_.comm = make_local_world().comm;
+    world_.clock = std::make_unique<Lent>(*cluster.clock);
+    StepOptions options;
+    options.optimizer.learning_rate = 1e-4;
+    replica_.emplace(*model_, options, world_);
+  }
+  Replica& replica() { return *replica_; }
+
+ private:
+  class Lent : public Clock {
+   public:
+    explicit Lent(Clock& clock) : clock_(clock) {}
+    int64_t now_ns() const override { return clock_.now_ns(); }
+    void begin(const Work& work) override { clock_.begin(work); }
+    void end() override { clock_.end(); }
+
+   private:
+    Clock& clock_;
+  };
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  World world_;
+  std::optional<Replica> replica_;
+};
+
 BenchTrainOptions tiny() {
   BenchTrainOptions o;
   o.model = model_preset("transformer-small");
@@ -97,6 +132,62 @@ BenchTrainOptions tiny() {
   o.threads = 1;
   o.seconds = 0.2;
   return o;
+}
+
+// What the meter says of simulated ranks are the rates that they were given. Memory-bound work is measured outside of the simulation.
+TEST(RateMeter, FindsTheRatesAndTheJitterOfASimulatedCluster) {
+  Scenario s;
+  s.ranks = 2;
+  s.network.ranks_per_node = 2;
+  s.compute = {.forward_gflops = 3, .backward_gflops = 2, .update_gb_s = 0.5, .memory_gb_s = 0.5, .piece_us = 0, .weights_gb_s = 0.25};
+  BenchTrainOptions o = tiny();
+  o.batch_tokens = 200;
+  const auto measured = [&](const Scenario& scenario, int rounds) {
+    Calibration found;
+    simulate(scenario, [&](World& world) {
+      Apart apart(world, o);
+      RankPeers peers(*world.comm);
+      Shares shares;
+      for (Batch& batch : synthetic_batches(o, 2)) shares.push_back({std::move(batch)});
+      RateMeter meter(apart.replica(), *world.clock, peers, std::move(shares), true);
+      for (int i = 0; i < rounds; ++i) meter.round();
+      if (world.comm->rank() == 0) found = meter.rates();
+    });
+    return found;
+  };
+  const Calibration exact = measured(s, 2);
+  EXPECT_NEAR(exact.forward_gflops, 3, 0.01);
+  EXPECT_NEAR(exact.backward_gflops, 2, 0.01);
+  EXPECT_NEAR(exact.weights_gb_s, 0.25, 0.002);
+  EXPECT_NEAR(exact.update_gb_s, 0.5, 0.1) << "an update's passes are rounded to eight";
+  EXPECT_NEAR(exact.jitter, 0, 1e-6);
+  EXPECT_NEAR(exact.drift, 0, 1e-6);
+  EXPECT_NEAR(exact.alone_speed, 1, 1e-6);
+  s.jitter = 0.05;
+  s.jitter_ms = exact.jitter_ms;
+  EXPECT_NEAR(measured(s, 20).jitter, 0.05, 0.015);
+}
+
+// Both directions at once, as ranks of a cluster have them.
+TEST(Link, IsWhatTheSimulatedNetworkHas) {
+  Scenario s;
+  s.ranks = 3;
+  s.network.inter = {.latency_us = 20, .bandwidth_gbit_s = 4, .message_us = 3};
+  s.compute.memory_gb_s = 0;
+  std::vector<LinkRates> found(3);
+  double seconds = 0;
+  simulate(s, [&](World& world) {
+    found[static_cast<size_t>(world.comm->rank())] = measure_link(world);
+    const Tensor gradients({3'000'000}, DType::f32);
+    const Bucket all{.range = {0, gradients.count()}};
+    const double took = time_all_reduce(world, gradients, {&all, 1}, Wire::f32, [] {});
+    if (world.comm->rank() == 0) seconds = took;
+  });
+  for (const LinkRates& link : found) {
+    EXPECT_NEAR(link.latency_s, 23e-6, 1e-7);
+    EXPECT_NEAR(link.bandwidth, 0.5e9, 0.01e9);
+  }
+  EXPECT_NEAR(seconds, 4 * (12e6 / 3 / 0.5e9), 0.001) << "a ring of three sends a third four times";
 }
 
 TEST(Calibration, SeveralRanksMeasureAtOnce) {

@@ -12,7 +12,11 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Calibration rates(double forward, double backward) { return {.forward_gflops = forward, .backward_gflops = backward}; }
+Calibration rates(double forward, double backward) {
+  Calibration c;
+  c.forward_gflops = forward, c.backward_gflops = backward;
+  return c;
+}
 
 struct Outcome {
   double forward = 0, backward = 0;

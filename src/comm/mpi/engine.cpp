@@ -2,7 +2,6 @@
 
 #include <sched.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +10,7 @@
 
 #include "base/messages.h"
 #include "base/start_threads.h"
+#include "base/this_host.h"
 #include "comm/mpi/mpi_call.h"
 
 namespace starling {
@@ -36,11 +36,6 @@ constexpr double kSilenceLook = 0.5;          // s, between looks at who is sile
 constexpr int64_t kAway = 4 * kBeatInterval;  // ns; after a longer absence this thread takes in heartbeats before it judges others
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / 1ns; }
-
-std::string own_host() {
-  char name[kHostName] = {};
-  return gethostname(name, sizeof name - 1) == 0 && name[0] ? name : "unnamed";
-}
 
 }  // namespace
 
@@ -208,7 +203,7 @@ void Engine::start_mpi() {
 
   const size_t size = world_->members.size();
   std::string names(size * kHostName, '\0');
-  own_host().copy(names.data() + static_cast<size_t>(world_->rank) * kHostName, kHostName - 1);
+  this_host().copy(names.data() + static_cast<size_t>(world_->rank) * kHostName, kHostName - 1);
   MPI_CALL(Allgather, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, names.data(), kHostName, MPI_CHAR, world);
   for (size_t r = 0; r < size; ++r) hosts_.emplace_back(names.c_str() + r * kHostName);
 
