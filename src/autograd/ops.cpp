@@ -9,14 +9,22 @@ namespace starling {
 Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, const Dropout& dropout) {
   Tape& tape = *x.tape;
   Backend& backend = tape.backend();
-  CHECK(!dropout.active() || activation == Activation::relu, "dropout after a linear layer needs relu");
-  const Tensor y = tape.allocate({x.value.rows(), w.shape[1]}, backend.activation());
-  backend.linear(x.value, tape.parameters().packed(w, false), b ? b->value : Tensor(), y, activation, Write::overwrite);
+  CHECK(!dropout.active() || activation != Activation::none, "dropout after a linear layer needs an activation");
+  const bool fused = activation == Activation::none || activation == Activation::relu;  // in the product
+  const Tensor h = tape.allocate({x.value.rows(), w.shape[1]}, backend.activation());
+  const Tensor y = fused || !tape.training() ? h : tape.allocate_like(h);
+  backend.linear(x.value, tape.parameters().packed(w, false), b ? b->value : Tensor(), h, fused ? activation : Activation::none,
+                 Write::overwrite);
+  if (!fused) backend.activate(h, activation, y);
   if (dropout.active()) backend.add_dropout(Tensor(), y, dropout, y);
   tape.use(w);
   if (b) tape.use(*b);
   return tape.record(y, [=, &tape, &backend, &w](const Tensor& dy) {
     if (activation == Activation::relu) backend.relu_dropout_backward(y, dropout.active() ? dropout.scale() : 1.0, dy);
+    if (!fused) {
+      if (dropout.active()) backend.dropout_backward(dy, dropout, dy, Write::overwrite);
+      backend.activate_backward(h, activation, dy);
+    }
     backend.weight_gradient(x.value, dy, w.gradient, tape.gradients().next_write(w));
     tape.done(w);
     if (b) {
@@ -66,11 +74,11 @@ Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& 
   });
 }
 
-Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta) {
+Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta, double epsilon) {
   Tape& tape = *x.tape;
   Backend& backend = tape.backend();
   const Tensor y = tape.allocate_like(x.value), statistics = tape.allocate({x.value.rows(), 2}, backend.parameter());
-  backend.layer_norm(x.value, gamma.value, beta.value, y, statistics);
+  backend.layer_norm(x.value, gamma.value, beta.value, epsilon, y, statistics);
   tape.use(gamma);
   tape.use(beta);
   return tape.record(y, [=, &tape, &backend, &gamma, &beta](const Tensor& dy) {
@@ -125,6 +133,18 @@ Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, 
   });
 }
 
+Var ssru(const Var& candidate, const Var& forget, const Ints& offsets) {
+  Tape& tape = *candidate.tape;
+  Backend& backend = tape.backend();
+  const Tensor y = tape.allocate_like(candidate.value), cell = tape.allocate(y.shape(), backend.parameter());
+  backend.ssru({candidate.value, forget.value, offsets, {}, cell, y});
+  return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
+    const auto dcandidate = tape.gradient(candidate), dforget = tape.gradient(forget);
+    CHECK(dcandidate.write == Write::overwrite && dforget.write == Write::overwrite, "candidates and gates have one use");
+    backend.ssru_backward({candidate.value, forget.value, offsets, cell, dy, dcandidate.tensor, dforget.tensor});
+  });
+}
+
 Loss::Loss(Tape& tape) : sums(tape.allocate({5}, DType::f64)) { sums.zero(); }
 
 LossSums Loss::read(const Tensor& from) const {
@@ -151,7 +171,7 @@ std::vector<float> Loss::read_nll() const {
   return nll;
 }
 
-void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& loss, const VocabularyShard& shard) {
+void projection_loss(const Var& h, Parameter& table, Parameter* b, const LossRows& all, Loss& loss, const VocabularyShard& shard) {
   Tape& tape = *h.tape;
   Backend& backend = tape.backend();
   const bool spread = is_spread(shard.group);
@@ -166,6 +186,7 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   const Packed& forward = tape.parameters().packed(table, true);
   const bool training = tape.training();
   tape.use(table);
+  if (b) tape.use(*b);
   loss.rows = tape.allocate({N, all.columns()}, backend.parameter());
   loss.tokens += std::count_if(all.targets.begin(), all.targets.end(), [](int32_t target) { return target >= 0; });
   const Tensor dh = training ? tape.allocate_like(h.value) : Tensor();
@@ -178,13 +199,14 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   for (int64_t begin = 0; begin < N; begin += chunk) {
     const int64_t end = std::min(N, begin + chunk), n = end - begin;
     const Tensor part = logits.rows(0, n), gradient = training ? dlogits.rows(0, n) : Tensor();
-    backend.linear(h.value.rows(begin, end), forward, Tensor(), part, Activation::none, Write::overwrite);
+    backend.linear(h.value.rows(begin, end), forward, b ? b->value : Tensor(), part, Activation::none, Write::overwrite);
     if (spread)
       shards->add(begin, part, gradient);
     else
       backend.smoothed_loss(part, all.part(begin, n), loss.rows.rows(begin, end), gradient);
     if (!training) continue;
     backend.linear(gradient, tape.parameters().packed(table, false), Tensor(), dh.rows(begin, end), Activation::none, Write::overwrite);
+    if (b) backend.column_sums(gradient, b->gradient, tape.gradients().next_write(*b));
     backend.weight_gradient(gradient, h.value.rows(begin, end), table.gradient, tape.gradients().next_write(table));
   }
   if (spread && !training) shards->finish();
@@ -193,6 +215,7 @@ void projection_loss(const Var& h, Parameter& table, const LossRows& all, Loss& 
   if (training && spread) shard.group->sum(dh);
   if (training) {
     tape.set_gradient(h, dh);
+    if (b) tape.done(*b);
     tape.done(table);
   }
 }

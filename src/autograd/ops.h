@@ -8,14 +8,15 @@
 
 namespace starling {
 
-// y [N, out] = dropout(activation(x [N, in] w + b)); b may be null; dropout only after relu.
+// y [N, out] = dropout(activation(x [N, in] w + b)); b may be null; dropout only after an activation.
 Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation = Activation::none, const Dropout& dropout = {});
 
-// y [N, D] = dropout(scale * table[token] + sinusoid(position)). If the vocabulary is sharded, one sum of y gives every worker all rows.
+// y [N, D] = dropout(scale * table[token] + sinusoid(position)), negative tokens as in Backend::embed. If the vocabulary is sharded, one
+// sum of y gives every worker all rows.
 Var embedding(Tape& tape, const Ints& tokens, const Ints& positions, Parameter& table, double scale, const Dropout& dropout,
               const VocabularyShard& shard = {});
 
-Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta);
+Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta, double epsilon);
 
 // y = x + dropout(branch).
 Var residual(const Var& x, const Var& branch, const Dropout& dropout);
@@ -24,6 +25,9 @@ Var residual(const Var& x, const Var& branch, const Dropout& dropout);
 Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout& dropout);
 // Attention of q [N, D] over kv [M, 2D]: keys and values side by side.
 Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, const Dropout& dropout);
+
+// Backend::ssru over sentences, from their candidates and forget gates [N, H], to hidden [N, H].
+Var ssru(const Var& candidate, const Var& forget, const Ints& offsets);
 
 // The loss of a pass, kept in the backend's memory as long as the pass's arena lives. Nothing waits until it is read.
 struct Loss {
@@ -41,11 +45,11 @@ struct Loss {
   std::vector<float> read_nll() const;      // the negative log-likelihood of each target token
 };
 
-// Computes the sum over the target tokens of the label-smoothed cross-entropy of softmax(h [N, D] table^T), table [V, D]. Works on chunks
-// of rows, so that the logits never exist as a whole. In training it also computes the gradients of h and table, those of the SUM.
-// rows.targets[n] = -1 marks a padding row. The rows' weights multiply the smoothed sum and the gradients. If the vocabulary is sharded,
-// every worker of the group has the same h and gets the same losses and gradient of h; logits stay where they are (ShardedLoss), and there
-// must be no pairs of rows.
-void projection_loss(const Var& h, Parameter& table, const LossRows& rows, Loss& loss, const VocabularyShard& shard = {});
+// Computes the sum over the target tokens of the label-smoothed cross-entropy of softmax(h [N, D] table^T + b), table [V, D], b [V] or
+// null. Works on chunks of rows, so that the logits never exist as a whole. In training it also computes the gradients of h, table and b,
+// those of the SUM. rows.targets[n] = -1 marks a padding row. The rows' weights multiply the smoothed sum and the gradients. If the
+// vocabulary is sharded, every worker of the group has the same h and gets the same losses and gradient of h; logits stay where they are
+// (ShardedLoss), and there must be no pairs of rows.
+void projection_loss(const Var& h, Parameter& table, Parameter* b, const LossRows& rows, Loss& loss, const VocabularyShard& shard = {});
 
 }  // namespace starling

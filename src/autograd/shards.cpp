@@ -60,7 +60,10 @@ VocabularyShard vocabulary_shard(const ParameterStore& store, const Parameter& t
 Ints tokens_here(Tape& tape, const Ints& tokens, const VocabularyShard& shard, const Parameter& table) {
   std::vector<int32_t> here(tokens.begin(), tokens.end());
   for (int32_t& token : here)
-    token = token >= shard.first && token < shard.first + table.shape[0] ? token - static_cast<int32_t>(shard.first) : -1;
+    if (token >= shard.first && token < shard.first + table.shape[0])
+      token -= static_cast<int32_t>(shard.first);
+    else if (token >= 0 || shard.group->rank() > 0)  // the first worker adds the position of a zero embedding
+      token = kPaddingRow;
   return tape.upload(std::move(here));
 }
 
@@ -158,7 +161,7 @@ class LargestLogits {
 
 Tensor logits_of(Backend& backend, const OutputProduct& output) {
   const Tensor logits({output.x.rows(), output.w->out}, backend.parameter(), backend.memory());
-  backend.linear(output.x, *output.w, {}, logits, Activation::none, Write::overwrite);
+  backend.linear(output.x, *output.w, output.b, logits, Activation::none, Write::overwrite);
   if (output.bound > 0) backend.clamp(logits, output.bound, logits, {});
   return logits.rows(0, output.rows);
 }
@@ -167,7 +170,8 @@ void log_softmax_top_k(Backend& backend, const OutputProduct& output, const Voca
                        std::vector<int32_t>& tokens) {
   const int64_t R = output.rows, own = std::min(k, output.w->out);
   const LargestLogits largest(backend, R, own);
-  backend.linear_top_logits(output.x, *output.w, output.bound, own, largest.op.values, largest.op.columns, largest.op.denominator);
+  backend.linear_top_logits(output.x, *output.w, output.b, output.bound, own, largest.op.values, largest.op.columns,
+                            largest.op.denominator);
   const LargestLogits::Views found = largest.on_host();
   const std::vector<double> z = found.values.to_doubles(), denominators = found.denominator.to_doubles();
   std::vector<int32_t> columns(static_cast<size_t>(R * own));

@@ -27,7 +27,7 @@ void join_columns(Backend& backend, const Tensor& own, int64_t first, const Tens
 // sum_over_shards(x w) + b, for x [N, columns of this worker] and w with as many rows; b is the same on all workers, or null.
 Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* group);
 
-// Maps tokens to the rows of this worker's table; -1 for tokens of other workers.
+// Maps tokens to the rows of this worker's table; kPaddingRow for tokens of other workers.
 Ints tokens_here(Tape& tape, const Ints& tokens, const VocabularyShard& shard, const Parameter& table);
 
 // Computes the loss of sharded logits, for projection_loss. Four numbers are exchanged per row: the maximum, and the sums of the
@@ -49,12 +49,13 @@ class ShardedLoss {
   Tensor row_loss_, top_, sums_, group_top_;
 };
 
-// Logits [R, local tokens] of a model, as a product still to be computed: x w, clamped to +-bound unless that is 0.
+// Logits [R, local tokens] of a model, as a product still to be computed: x w + b, clamped to +-bound unless that is 0.
 struct OutputProduct {
   Tensor x;                   // [>= R, D]
   int64_t rows = 0;           // R
   const Packed* w = nullptr;  // valid until the model's weights change
   double bound = 0;
+  Tensor b{};  // [local tokens], or empty
 };
 Tensor logits_of(Backend& backend, const OutputProduct& output);
 

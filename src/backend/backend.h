@@ -14,13 +14,16 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/activation.h"
 #include "backend/compression.h"
 #include "backend/flat.h"
 #include "tensor/host_device_array.h"
 
 namespace starling {
 
-enum class Activation : uint8_t { none, relu };
+// Among tokens: a row without a token, of which embed() makes zeros, or only the position's sinusoid (a decoder that begins with a zero
+// embedding).
+constexpr int32_t kPaddingRow = -1, kZeroEmbedding = -2;
 
 // Keys the random mask of each row: masks depend on the pair (sentence, position), and neither on packing nor on the rank.
 struct RowKeys {
@@ -79,6 +82,25 @@ struct LstmStepBackward {
   int64_t next = 0;
   bool tanh_output = true;
   double bound = 0;
+};
+
+// A Simpler Simple Recurrent Unit over sentences (Kim et al. 2019), from its candidates and its forget gates before their sigmoid, both
+// [N, H] activations: cell = f * (the cell before it) + (1 - f) * candidate, hidden = max(cell, 0). Sentence b has the rows
+// [offsets[b], offsets[b + 1]); rows of no sentence get zeros.
+struct Ssru {
+  Tensor candidate, forget;
+  Ints offsets;
+  Tensor before;  // [>= sentences, H] parameter type: the cells before the first rows; empty: zeros
+  Tensor cell;    // [N, H] parameter type
+  Tensor hidden;  // [N, H] activations
+};
+// The gradient of an Ssru without cells before; those of candidate and forget are overwritten.
+struct SsruBackward {
+  Tensor candidate, forget;
+  Ints offsets;
+  Tensor cell;                 // as computed
+  Tensor dhidden;              // [N, H] activations
+  Tensor dcandidate, dforget;  // [N, H] activations
 };
 
 // What smoothed_loss needs to know about each row.
@@ -171,7 +193,7 @@ class Backend {
   virtual int64_t row_multiple(int64_t rows) const { return rows <= 4 ? 1 : rows <= 64 ? 4 : 16; }
   // The multiple where each new number of rows costs much, or where backends of several kinds must agree on it.
   static int64_t coarse_row_multiple(int64_t rows) { return rows <= 128 ? 16 : 64; }
-  // y [N, out] = activation(x [N, in] w + b); b may be empty; y may be f32 where activations are bf16.
+  // y [N, out] = activation(x [N, in] w + b), none or relu; b may be empty; y may be f32 where activations are bf16.
   virtual void linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write) = 0;
   // Packs the weight as 8-bit integers with one scale per output, s_o = max |w_io|, q_io = round(127 w_io / s_o). linear() then rounds each
   // row of x to 127 / a, with a = input_bound if that is given (values beyond it saturate), else the row's largest magnitude, and
@@ -183,15 +205,17 @@ class Backend {
   virtual void column_sums(const Tensor& dy, const Tensor& db, Write) = 0;
 
   // -- embeddings ------------------------------------------------------------------------------------------------------
-  // y [N, D] = dropout(scale * table[token] + sinusoid(position)); token -1 marks a padding row, which becomes zero. Without positions
-  // there is no sinusoid.
+  // y [N, D] = dropout(scale * table[token] + sinusoid(position)); a kPaddingRow becomes zero, kZeroEmbedding the sinusoid alone. Without
+  // positions there is no sinusoid.
   virtual void embed(const Ints& tokens, const Ints& positions, const Tensor& table, double scale, const Dropout&, const Tensor& y) = 0;
   // dtable[token] += scale * dropout(dy).
   virtual void embed_backward(const Ints& tokens, double scale, const Dropout&, const Tensor& dy, const Tensor& dtable) = 0;
 
   // -- row-wise --------------------------------------------------------------------------------------------------------
-  // y = (x - mean) * rstd * gamma + beta by row, variance + 1e-5; statistics [N, 2] = mean, rstd in f32 (f64 for reference).
-  virtual void layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) = 0;
+  // y = (x - mean) * rstd * gamma + beta by row, rstd = 1 / sqrt(variance + epsilon); statistics [N, 2] = mean, rstd in f32 (f64 for
+  // reference).
+  virtual void layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon, const Tensor& y,
+                          const Tensor& statistics) = 0;
   virtual void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
                                    Write dx_write, const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) = 0;
   // y = x + dropout(s); x may be empty: y = dropout(s).
@@ -200,6 +224,10 @@ class Backend {
   virtual void dropout_backward(const Tensor& dy, const Dropout&, const Tensor& ds, Write) = 0;
   // In place: dh *= scale where h > 0, else 0. h is relu followed by dropout of the given scale.
   virtual void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) = 0;
+  // y = activation(x); y may be x.
+  virtual void activate(const Tensor& x, Activation, const Tensor& y) = 0;
+  // In place: dy *= activation'(x).
+  virtual void activate_backward(const Tensor& x, Activation, const Tensor& dy) = 0;
   // y += x.
   virtual void add(const Tensor& x, const Tensor& y) = 0;
   // y[n] = x[index[n]] (or +=); rows of any element type if overwriting; a negative index means zeros.
@@ -217,6 +245,8 @@ class Backend {
   // -- recurrence ------------------------------------------------------------------------------------------------------
   virtual void lstm_step(const LstmStep&) = 0;
   virtual void lstm_step_backward(const LstmStepBackward&) = 0;
+  virtual void ssru(const Ssru&) = 0;
+  virtual void ssru_backward(const SsruBackward&) = 0;
 
   // -- attention -------------------------------------------------------------------------------------------------------
   // Scaled dot-product attention by sentence and head. q [Nq, >=D] starts at column q_column of its tensor, k and v likewise in kv;
@@ -271,10 +301,10 @@ class Backend {
   // Per row of logits [R, V]: the k largest, descending, ties to the smaller index, values in parameter type [R, k], indices i32 [R, k];
   // and denominator, f64 [R, 2]: the largest logit and the sum of e^(logit - largest).
   virtual void top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) = 0;
-  // The same for logits = x [>= R, in] w, clamped to +-bound unless that is 0, which need not exist as a whole. Rows of x beyond R are
-  // ignored; they pad x to a row_multiple.
-  virtual void linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values, const Tensor& indices,
-                                 const Tensor& denominator) = 0;
+  // The same for logits = x [>= R, in] w + b, clamped to +-bound unless that is 0, which need not exist as a whole; b may be empty. Rows of
+  // x beyond R are ignored; they pad x to a row_multiple.
+  virtual void linear_top_logits(const Tensor& x, const Packed& w, const Tensor& b, double bound, int64_t k, const Tensor& values,
+                                 const Tensor& indices, const Tensor& denominator) = 0;
   // Per row: the first token up to which the probabilities softmax(logits [R, V]) sum to more than uniform[r], in [0, 1). With uniform
   // random numbers these are samples, tokens i32 [R]. Tokens whose probability is zero in f32 are never chosen.
   virtual void sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) = 0;

@@ -26,12 +26,14 @@ class MetaBackend : public Backend {
   void column_sums(const Tensor&, const Tensor&, Write) override {}
   void embed(const Ints&, const Ints&, const Tensor&, double, const Dropout&, const Tensor&) override {}
   void embed_backward(const Ints&, double, const Dropout&, const Tensor&, const Tensor&) override {}
-  void layer_norm(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
+  void layer_norm(const Tensor&, const Tensor&, const Tensor&, double, const Tensor&, const Tensor&) override {}
   void layer_norm_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Write, const Tensor&, const Tensor&,
                            Write) override {}
   void add_dropout(const Tensor&, const Tensor&, const Dropout&, const Tensor&) override {}
   void dropout_backward(const Tensor&, const Dropout&, const Tensor&, Write) override {}
   void relu_dropout_backward(const Tensor&, double, const Tensor&) override {}
+  void activate(const Tensor&, Activation, const Tensor&) override {}
+  void activate_backward(const Tensor&, Activation, const Tensor&) override {}
   void add(const Tensor&, const Tensor&) override {}
   void gather_rows(const Tensor&, const Ints&, const Tensor&, Write) override {}
   void scatter_rows(const Tensor&, int64_t, const Ints&, const Tensor&) override {}
@@ -40,6 +42,8 @@ class MetaBackend : public Backend {
   void clamp_backward(const Tensor&, double, const Tensor&, const Tensor&, Write) override {}
   void lstm_step(const LstmStep&) override {}
   void lstm_step_backward(const LstmStepBackward&) override {}
+  void ssru(const Ssru&) override {}
+  void ssru_backward(const SsruBackward&) override {}
   void attention(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&) override {}
   void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&, const Tensor&,
                           const Tensor&) override {}
@@ -54,7 +58,8 @@ class MetaBackend : public Backend {
   void shard_loss(const LogitsShard&, const Tensor&, const LossRows&, const Tensor&, const Tensor&) override {}
   void loss_sums(const Tensor&, const LossRows&, const Tensor&) override {}
   void top_logits(const Tensor&, int64_t, const Tensor&, const Tensor&, const Tensor&) override {}
-  void linear_top_logits(const Tensor&, const Packed&, double, int64_t, const Tensor&, const Tensor&, const Tensor&) override {}
+  void linear_top_logits(const Tensor&, const Packed&, const Tensor&, double, int64_t, const Tensor&, const Tensor&,
+                         const Tensor&) override {}
   void sample(const Tensor&, const HostDeviceArray<double>&, const Tensor&) override {}
   void sum_of_squares(const Tensor&, const Tensor&) override {}
   void adam(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const AdamStep&) override {}

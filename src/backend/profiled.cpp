@@ -95,8 +95,9 @@ void ProfiledBackend::embed_backward(const Ints& tokens, double scale, const Dro
   timed("embed_backward", traffic(dy) + 2 * rows_here(tokens) * dtable.columns() * size_of(dtable.dtype()),
         [&] { inner_.embed_backward(tokens, scale, d, dy, dtable); });
 }
-void ProfiledBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
-  timed("layer_norm", traffic(x, gamma, beta, y, statistics), [&] { inner_.layer_norm(x, gamma, beta, y, statistics); });
+void ProfiledBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon, const Tensor& y,
+                                 const Tensor& statistics) {
+  timed("layer_norm", traffic(x, gamma, beta, y, statistics), [&] { inner_.layer_norm(x, gamma, beta, epsilon, y, statistics); });
 }
 void ProfiledBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics,
                                           const Tensor& dx, Write dx_write, const Tensor& dgamma, const Tensor& dbeta,
@@ -113,6 +114,12 @@ void ProfiledBackend::dropout_backward(const Tensor& dy, const Dropout& d, const
 }
 void ProfiledBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
   timed("relu_dropout_backward", traffic(h) + 2 * traffic(dh), [&] { inner_.relu_dropout_backward(h, scale, dh); });
+}
+void ProfiledBackend::activate(const Tensor& x, Activation a, const Tensor& y) {
+  timed("activate", traffic(x, y), [&] { inner_.activate(x, a, y); });
+}
+void ProfiledBackend::activate_backward(const Tensor& x, Activation a, const Tensor& dy) {
+  timed("activate_backward", traffic(x) + 2 * traffic(dy), [&] { inner_.activate_backward(x, a, dy); });
 }
 void ProfiledBackend::add(const Tensor& x, const Tensor& y) {
   timed("add", traffic(x) + 2 * traffic(y), [&] { inner_.add(x, y); });
@@ -150,6 +157,12 @@ void ProfiledBackend::lstm_step_backward(const LstmStepBackward& s) {
   timed("lstm_step_backward", 2 * traffic(s.gates, s.dcell) + traffic(s.cell_before, s.cell, s.dhidden, s.drecurrent),
         [&] { inner_.lstm_step_backward(s); });
 }
+void ProfiledBackend::ssru(const Ssru& s) {
+  timed("ssru", traffic(s.candidate, s.forget, s.cell, s.hidden), [&] { inner_.ssru(s); });
+}
+void ProfiledBackend::ssru_backward(const SsruBackward& s) {
+  timed("ssru_backward", traffic(s.candidate, s.forget, s.cell, s.dhidden, s.dcandidate, s.dforget), [&] { inner_.ssru_backward(s); });
+}
 void ProfiledBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
                                     const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
   timed("attend_cached", 0, [&] { inner_.attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y, weights); });
@@ -184,10 +197,10 @@ void ProfiledBackend::loss_sums(const Tensor& row_loss, const LossRows& rows, co
 void ProfiledBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& values, const Tensor& indices, const Tensor& denominator) {
   timed("top_logits", traffic(logits), [&] { inner_.top_logits(logits, k, values, indices, denominator); });
 }
-void ProfiledBackend::linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values,
+void ProfiledBackend::linear_top_logits(const Tensor& x, const Packed& w, const Tensor& b, double bound, int64_t k, const Tensor& values,
                                         const Tensor& indices, const Tensor& denominator) {
   ++products[{ProductKind::linear, x.rows(), w.in, w.out, activation() != DType::f32, w.quantized}];
-  timed("linear_top_logits", 0, [&] { inner_.linear_top_logits(x, w, bound, k, values, indices, denominator); });
+  timed("linear_top_logits", 0, [&] { inner_.linear_top_logits(x, w, b, bound, k, values, indices, denominator); });
 }
 void ProfiledBackend::sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) {
   timed("sample", traffic(logits), [&] { inner_.sample(logits, uniform, tokens); });

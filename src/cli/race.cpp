@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/stop_note.h"
 #include "cli/cluster.h"
-#include "cli/race_screen.h"
+#include "experiments/race_screen.h"
 #include "cli/verbs.h"
 
 namespace starling {

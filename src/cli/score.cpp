@@ -9,7 +9,7 @@
 #include "base/counted.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
-#include "cli/result_file.h"
+#include "storage/result_file.h"
 #include "cli/verbs.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"

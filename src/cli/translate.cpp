@@ -19,7 +19,7 @@
 #include "base/start_threads.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
-#include "cli/result_file.h"
+#include "storage/result_file.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "comm/shard_communicator.h"

@@ -8,7 +8,7 @@
 #include "base/stop_note.h"
 #include "cli/cluster.h"
 #include "cli/config_arguments.h"
-#include "cli/race_screen.h"
+#include "experiments/race_screen.h"
 
 namespace starling {
 namespace {

@@ -104,6 +104,13 @@ std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Lan
   CHECK(model.whole() || fetch, "a part of a model has not all weights");
   bool quantized = false;
   for (const Parameter& p : model.parameters().all()) quantized |= p.quantized;
+  std::vector<Part> parts = description_parts(config, languages, vocabularies, search, step, quantized);
+  parts.push_back(weights_part(model, {{"format", "starling"}, {"step", std::to_string(step)}}, fetch));
+  return parts;
+}
+
+std::vector<Part> description_parts(const ModelConfig& config, const Languages& languages, const Vocabularies& vocabularies,
+                                    const SearchOptions& search, int64_t step, bool quantized) {
   std::vector<Part> parts;
   parts.push_back(text_part("about.txt", fmt::format(kAbout, quantized ? kInt8Weights : "f32")));
   parts.push_back(text_part("config.yml", config_text(config, languages, step)));
@@ -114,7 +121,6 @@ std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Lan
     parts.push_back(text_part("source.spm", vocabularies.source().bytes()));
     parts.push_back(text_part("target.spm", vocabularies.target().bytes()));
   }
-  parts.push_back(weights_part(model, {{"format", "starling"}, {"step", std::to_string(step)}}, fetch));
   return parts;
 }
 

@@ -39,6 +39,10 @@ using FetchWeights = std::function<void(const Parameter&, ByteSink&)>;
 std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Languages& languages, const Vocabularies& vocabularies,
                               const SearchOptions& search, int64_t step, const FetchWeights& fetch = {});
 
+// Those of them that are not weights.
+std::vector<Part> description_parts(const ModelConfig& config, const Languages& languages, const Vocabularies& vocabularies,
+                                    const SearchOptions& search, int64_t step, bool quantized);
+
 // Returns decode.yml, which is one of them.
 Part search_part(const SearchOptions& search);
 

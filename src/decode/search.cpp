@@ -8,7 +8,11 @@
 namespace starling {
 namespace {
 
-double penalty(double alpha, int64_t length) { return alpha == 0 ? 1 : std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha); }
+double penalty(const SearchOptions& o, int64_t length) {
+  if (o.length_penalty == 0) return 1;
+  const auto n = static_cast<double>(length);
+  return std::pow(o.length_penalty_form == LengthPenaltyForm::power ? n : (5.0 + n) / 6.0, o.length_penalty);
+}
 
 // A node of the tree of prefixes.
 struct Prefix {
@@ -154,7 +158,7 @@ void Search::join() {
     s.number = numbers[i];
     s.source_tokens = static_cast<int64_t>(joining_[i].source.size());
     s.limit = std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * static_cast<double>(s.source_tokens)) + o.max_length_offset);
-    s.longest_penalty = penalty(o.length_penalty, s.limit);
+    s.longest_penalty = penalty(o, s.limit);
     s.live = {{-1, model_.vocabulary().begin, -1, 0.0}};
     sentences_.push_back(std::move(s));
   }
@@ -266,7 +270,7 @@ void Search::finish(Sentence& s, int32_t prefix, int32_t row, double log_probabi
   std::reverse(h.alignment.begin(), h.alignment.end());
   h.length = s.length;
   h.log_probability = log_probability;
-  h.score = log_probability / penalty(s.options.length_penalty, h.length);
+  h.score = log_probability / penalty(s.options, h.length);
   if (s.covers()) h.score += s.options.coverage_penalty * s.log_coverage(row);
   s.best_score = std::max(s.best_score, h.score);
   s.finished.push_back(std::move(h));

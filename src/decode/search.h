@@ -1,7 +1,8 @@
 // Beam search over any model, for many sentences at once. Each sentence has its own options and may join and leave while others are in
 // progress; its result does not depend on the others, bit for bit. A hypothesis that ends frees its place in the beam, so the work shrinks.
-// It is ranked by GNMT's score (Wu et al. 2016, section 7): log P / lp(Y) + cp(X, Y), with the length penalty lp(Y) = ((5 + |Y|) / 6)^alpha
-// and the coverage penalty cp(X, Y) = beta * sum_i log(min(max(sum_j p_ij, floor), 1)) over the source tokens i. See docs/guides/search.md.
+// It is ranked by GNMT's score (Wu et al. 2016, section 7): log P / lp(Y) + cp(X, Y), with the length penalty lp(Y) = ((5 + |Y|) /
+// 6)^alpha, or |Y|^alpha as Marian has it, and the coverage penalty cp(X, Y) = beta * sum_i log(min(max(sum_j p_ij, floor), 1)) over the
+// source tokens i. See docs/guides/search.md.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,13 @@ namespace starling {
 // infinity.
 constexpr double kCoverageFloor = 1e-4;
 
+enum class LengthPenaltyForm : uint8_t { gnmt, power };
+constexpr auto words(LengthPenaltyForm) { return std::array{"gnmt", "power"}; }
+
 struct SearchOptions {
   int64_t beam = 4;
-  double length_penalty = 0.6;     // alpha; 0 = none
+  double length_penalty = 0.6;  // alpha; 0 = none
+  LengthPenaltyForm length_penalty_form = LengthPenaltyForm::gnmt;
   double coverage_penalty = 0;     // beta; 0 = none
   double prune_threshold = 0;      // drop hypotheses more than this many nats below the best; 0 = never
   double max_length_factor = 2.0;  // limit: factor * source tokens + offset target tokens
@@ -36,6 +41,7 @@ void visit(Visitor& v, SearchOptions& c) {
   v.field("beam", c.beam, "beam width", 1, 1024);
   v.field("length-penalty", c.length_penalty,
           "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
+  v.choice("length-penalty-form", c.length_penalty_form, "gnmt: as above; power: |Y|^alpha, as Marian's normalize");
   v.field("coverage-penalty", c.coverage_penalty,
           "beta of what source tokens with less than 1 of attention in all cost a hypothesis; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
   v.field("prune-threshold", c.prune_threshold, "drop hypotheses more than this many nats below the best; 0 = never (presets gnmt...: 3)",

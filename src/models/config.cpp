@@ -84,6 +84,8 @@ std::vector<std::pair<const char*, int64_t>> divided(const ModelConfig& config) 
 }  // namespace
 
 void require_shards(const ModelConfig& config, int64_t shards) {
+  if (shards > 1 && config.autoregression == Autoregression::ssru)
+    throw ConfigError("parallel.tensor: recurrent units (model.autoregression ssru) are not divided; use parallel.stages, or set it to 1");
   for (const auto& [key, value] : divided(config))
     if (value % shards != 0)
       throw ConfigError(
@@ -91,6 +93,7 @@ void require_shards(const ModelConfig& config, int64_t shards) {
 }
 
 bool can_be_cut(const ModelConfig& config, int64_t shards) {
+  if (shards > 1 && config.autoregression == Autoregression::ssru) return false;
   for (const auto& [key, value] : divided(config))
     if (value % shards != 0) return false;
   return true;

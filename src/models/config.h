@@ -13,6 +13,12 @@ enum class NormPlace : uint8_t { pre, post };
 constexpr auto words(NormPlace) { return std::array{"pre", "post"}; }
 enum class TiedEmbeddings : uint8_t { none, decoder, all };
 constexpr auto words(TiedEmbeddings) { return std::array{"none", "decoder", "all"}; }
+enum class HiddenActivation : uint8_t { relu, swish, gelu, gelu_tanh, gelu_sigmoid };
+constexpr auto words(HiddenActivation) { return std::array{"relu", "swish", "gelu", "gelu-tanh", "gelu-sigmoid"}; }
+enum class Autoregression : uint8_t { self_attention, ssru };
+constexpr auto words(Autoregression) { return std::array{"self-attention", "ssru"}; }
+enum class DecoderStart : uint8_t { token, zero };
+constexpr auto words(DecoderStart) { return std::array{"token", "zero"}; }
 enum class AttentionScore : uint8_t { additive, normalized, dot };
 constexpr auto words(AttentionScore) { return std::array{"additive", "normalized", "dot"}; }
 enum class AttentionQuery : uint8_t { current, previous };
@@ -33,6 +39,11 @@ struct ModelConfig {
   double dropout = 0.1;  // on residual branches and embeddings
   double attention_dropout = 0.0;
   double feed_forward_dropout = 0.0;
+  HiddenActivation activation = HiddenActivation::relu;
+  Autoregression autoregression = Autoregression::self_attention;
+  DecoderStart decoder_start = DecoderStart::token;
+  bool output_bias = false;
+  double norm_epsilon = 1e-5;
   // Recurrent models (presets gnmt...).
   AttentionScore attention = AttentionScore::additive;
   AttentionQuery attention_query = AttentionQuery::current;
@@ -90,6 +101,15 @@ void visit(Visitor& v, ModelConfig& c) {
       .needs(preset, recurrent);
   v.field("feed-forward-dropout", c.feed_forward_dropout, "dropout inside the feed-forward layers, probability", 0.0, 0.99)
       .needs(preset, transformers);
+  v.choice("activation", c.activation, "of the feed-forward layers; gelu-tanh and gelu-sigmoid are the usual approximations of gelu")
+      .needs(preset, transformers);
+  v.choice("autoregression", c.autoregression,
+           "how the decoder looks back: by self-attention, or by simpler recurrent units (SSRU), whose steps cost the same at any length")
+      .needs(preset, transformers);
+  v.choice("decoder-start", c.decoder_start, "the decoder's first input: the vocabulary's <s>, or, as in Marian, an embedding of zeros")
+      .needs(preset, transformers);
+  v.field("output-bias", c.output_bias, "the output layer has a bias for each piece").needs(preset, transformers);
+  v.field("norm-epsilon", c.norm_epsilon, "added to the variance in layer normalisation", 1e-9, 1e-2).needs(preset, transformers);
 }
 
 // Throws ConfigError unless the model's layers can be cut into that many shards (parallel.tensor).

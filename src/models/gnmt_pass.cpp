@@ -246,7 +246,7 @@ std::vector<Var> Gnmt::Pass::decoder(Tape& tape, size_t piece, std::vector<Var> 
   const LossRows rows{part(tape, piece, target_.tokens, -1), label_smoothing_, model_.config_.clip > 0 ? kLogitBound : 0.0, weights,
                       batch_.r_drop};
   const Var top = recycled(tape, {order.rows(), D}, [&] { return model_.readout(x, found, mask(model_.readout_site_), clipping); });
-  projection_loss(top, *model_.output_table_, rows, loss, vocabulary_shard(model_.store_, *model_.output_table_));
+  projection_loss(top, *model_.output_table_, nullptr, rows, loss, vocabulary_shard(model_.store_, *model_.output_table_));
   loss.row_of = order.row_of;
   return {};
 }

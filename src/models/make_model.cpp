@@ -26,6 +26,8 @@ class WholePass : public ChunkedPass {
 
 std::unique_ptr<Model> declare_model(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend,
                                      const ModelPart& part) {
+  if (vocabulary.begin < 0 && config.decoder_start == DecoderStart::token)
+    throw ConfigError("the target vocabulary has no <s> to begin with; set model.decoder-start: zero, or train a vocabulary that has it");
   if (architecture_of(config.preset) == Architecture::gnmt) return std::make_unique<Gnmt>(config, vocabulary, backend, part);
   return std::make_unique<Transformer>(config, vocabulary, backend, part);
 }

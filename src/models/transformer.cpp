@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "autograd/recurrent.h"
 
@@ -30,6 +31,22 @@ struct TransformerState : DecodeState {
   PrefixRows prefixes;
 };
 
+Activation activation_of(HiddenActivation a) {
+  switch (a) {
+    case HiddenActivation::relu:
+      return Activation::relu;
+    case HiddenActivation::swish:
+      return Activation::swish;
+    case HiddenActivation::gelu:
+      return Activation::gelu;
+    case HiddenActivation::gelu_tanh:
+      return Activation::gelu_tanh;
+    case HiddenActivation::gelu_sigmoid:
+      return Activation::gelu_sigmoid;
+  }
+  return Activation::none;
+}
+
 }  // namespace
 
 Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const ModelPart& part)
@@ -37,7 +54,10 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   if (config.width % config.heads != 0)
     throw ConfigError(fmt::format("model.width {} is not a multiple of model.heads {}; change one of them", config.width, config.heads));
   if (const ShardGroup* shards = store_.shards()) require_shards(config, shards->size());
+  if (config.decoder_start == DecoderStart::zero) vocabulary_.begin = kZeroEmbedding;
   const int64_t D = config.width;
+  const double epsilon = config.norm_epsilon;
+  const Activation activation = activation_of(config.activation);
   const Cut rows{0};  // tables are cut by token
   const Initializer table{Initializer::normal, 1 / std::sqrt(static_cast<double>(D))};
   const bool all = config.tied_embeddings == TiedEmbeddings::all;
@@ -48,28 +68,32 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   for (int64_t i = 0; i < config.encoder_layers; ++i) {
     const std::string name = fmt::format("encoder.{}", i);
     store_.begin_unit(static_cast<size_t>(i));
-    encoder_layers_.push_back({{store_, name + ".attention", D},
+    encoder_layers_.push_back({{store_, name + ".attention", D, epsilon},
                                {store_, name + ".attention", D},
-                               {store_, name + ".feed_forward", D},
-                               {store_, name + ".feed_forward", D, config.feed_forward}});
+                               {store_, name + ".feed_forward", D, epsilon},
+                               {store_, name + ".feed_forward", D, config.feed_forward, activation}});
   }
-  if (pre_norm_) encoder_norm_ = std::make_unique<LayerNorm>(store_, "encoder.norm", D);
+  if (pre_norm_) encoder_norm_ = std::make_unique<LayerNorm>(store_, "encoder.norm", D, epsilon);
   store_.begin_unit(encoder_layers_.size());
   target_table_ = all ? &store_.share(*source_table_) : &store_.add("decoder.embedding", {vocabulary.target_size, D}, table, rows);
+  const bool recurrent = config.autoregression == Autoregression::ssru;
   for (int64_t i = 0; i < config.decoder_layers; ++i) {
     const std::string name = fmt::format("decoder.{}", i);
     store_.begin_unit(encoder_layers_.size() + static_cast<size_t>(i));
-    decoder_layers_.push_back({{store_, name + ".attention", D},
-                               {store_, name + ".attention", D},
-                               {store_, name + ".cross", D},
-                               {store_, name + ".cross", D},
-                               {store_, name + ".feed_forward", D},
-                               {store_, name + ".feed_forward", D, config.feed_forward}});
+    // Evaluated in this order.
+    decoder_layers_.push_back(DecoderLayer{{store_, name + ".attention", D, epsilon},
+                                           recurrent ? std::nullopt : std::make_optional<SelfAttention>(store_, name + ".attention", D),
+                                           recurrent ? std::make_optional<RecurrentUnit>(store_, name + ".ssru", D) : std::nullopt,
+                                           {store_, name + ".cross", D, epsilon},
+                                           {store_, name + ".cross", D},
+                                           {store_, name + ".feed_forward", D, epsilon},
+                                           {store_, name + ".feed_forward", D, config.feed_forward, activation}});
   }
   store_.begin_unit(this->units() - 1);
-  if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D);
+  if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D, epsilon);
   output_table_ = config.tied_embeddings == TiedEmbeddings::none ? &store_.add("decoder.output", {vocabulary.target_size, D}, table, rows)
                                                                  : &store_.share(*target_table_);
+  if (config.output_bias) output_bias_ = &store_.add("decoder.output.bias", {vocabulary.target_size}, {Initializer::zeros}, rows);
 }
 
 AttentionLayout Transformer::heads_here(AttentionLayout layout) const {
@@ -91,6 +115,13 @@ template <class F>
 Var Transformer::sublayer(const Var& x, const Sublayer& around, const RowLayer& last, const Regularization& r, F f) const {
   const Var h = f(pre_norm_ ? around.norm(x) : x);
   const Var sum = add_branch(x, last, h, x.tape->dropout(r.residual, around.site, r.rows));
+  return pre_norm_ ? sum : around.norm(sum);
+}
+
+template <class F>
+Var Transformer::sublayer(const Var& x, const Sublayer& around, const Regularization& r, F f) const {
+  const Var h = f(pre_norm_ ? around.norm(x) : x);
+  const Var sum = residual(x, h, x.tape->dropout(r.residual, around.site, r.rows));
   return pre_norm_ ? sum : around.norm(sum);
 }
 
@@ -151,7 +182,9 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
     x = recycled(tape, x, [&] {
       store_.reach(unit);
       const DecoderLayer& layer = decoder_layers_[unit - decoder];
-      Var y = sublayer(x, layer.attention_sublayer, layer.attention.out, r, [&](const Var& h) { return layer.attention(h, own, r); });
+      Var y = layer.recurrent ? sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return (*layer.recurrent)(h, offsets); })
+                              : sublayer(x, layer.attention_sublayer, layer.attention->out, r,
+                                         [&](const Var& h) { return (*layer.attention)(h, own, r); });
       y = sublayer(y, layer.cross_sublayer, layer.cross.out, r, [&](const Var& h) { return layer.cross(h, memory, across, r); });
       return sublayer(y, layer.feed_forward_sublayer, layer.feed_forward.outer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
     });
@@ -166,7 +199,7 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
     target.tokens = reordered(target.tokens, order, -1);
     if (!weights.empty()) weights = reordered(weights, order, 0.0f);
   }
-  projection_loss(x, *output_table_,
+  projection_loss(x, *output_table_, output_bias_,
                   {tape.upload(std::move(target.tokens)), label_smoothing, 0, tape.upload(std::move(weights)), batch.r_drop}, loss,
                   vocabulary_shard(store_, *output_table_));
   return {};
@@ -207,9 +240,16 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
 
   state.prefixes.step(parent);
   std::vector<int32_t> tokens(token.begin(), token.end()), positions(padded, 0), cross_index, cross_offsets{0};
+  std::vector<int32_t> before, single;  // for recurrent units: the row that a row extends, and a sentence for each row
+  if (config_.autoregression == Autoregression::ssru) {
+    before.resize(padded, -1);
+    single.resize(padded + 1);
+    std::iota(single.begin(), single.end(), 0);
+  }
   tokens.resize(padded, -1);
   for (int64_t r = 0; r < R; ++r) {
     positions[r] = state.prefixes.offsets()[r + 1] - state.prefixes.offsets()[r] - 1;
+    if (!before.empty() && positions[r] > 0) before[r] = state.prefixes.index()[state.prefixes.offsets()[r + 1] - 2];
     for (int32_t i = 0; i < state.length[sentence[r]]; ++i) cross_index.push_back(sentence[r] + i);
     cross_offsets.push_back(static_cast<int32_t>(cross_index.size()));
   }
@@ -222,8 +262,8 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
   decode_arena_.release({});
   Tape tape(store_, decode_arena_);
   Backend& backend = tape.backend();
-  const std::vector<Ints> numbers =
-      tape.upload_together({tokens, positions, state.prefixes.index(), own_offsets, state.prefixes.rows(), cross_index, cross_offsets});
+  const std::vector<Ints> numbers = tape.upload_together(
+      {tokens, positions, state.prefixes.index(), own_offsets, state.prefixes.rows(), cross_index, cross_offsets, before, single});
   const Ints &own = numbers[2], &own_rows = numbers[3], &written = numbers[4], &cross = numbers[5], &cross_rows = numbers[6];
   if (attention) *attention = tape.allocate({static_cast<int64_t>(cross.size())}, DType::f32);
   Var x = embedding(tape, numbers[0], numbers[1], *target_table_, std::sqrt(static_cast<double>(config_.width)), {},
@@ -235,13 +275,25 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
       backend.attend_cached(q, 0, kv, 0, D, index, offsets, H, y, weights);
       return tape.record(y, {});
     };
-    x = sublayer(x, layer.attention_sublayer, layer.attention.out, {}, [&](const Var& h) {
-      const Tensor qkv = layer.attention.qkv(h).value;
-      Tensor& cache = state.tables.prefixes[i];
-      reserve_rows(cache, std::max<int64_t>(state.prefixes.end(), 1024), 2 * D, qkv.dtype(), backend.memory());
-      backend.scatter_rows(qkv, D, written, cache);
-      return attend(qkv, cache, own, own_rows, {});
-    });
+    Tensor& cache = state.tables.prefixes[i];
+    if (layer.recurrent)
+      x = sublayer(x, layer.attention_sublayer, {}, [&](const Var& h) {
+        const auto [candidate, forget] = layer.recurrent->inputs(h);
+        const Tensor cell = tape.allocate({padded, D}, backend.parameter()), earlier = tape.allocate_like(cell);
+        const Tensor y = tape.allocate_like(candidate.value);
+        reserve_rows(cache, std::max<int64_t>(state.prefixes.end(), 1024), D, cell.dtype(), backend.memory());
+        backend.gather_rows(cache, numbers[7], earlier, Write::overwrite);
+        backend.ssru({candidate.value, forget.value, numbers[8], earlier, cell, y});
+        backend.scatter_rows(cell, 0, written, cache);
+        return tape.record(y, {});
+      });
+    else
+      x = sublayer(x, layer.attention_sublayer, layer.attention->out, {}, [&](const Var& h) {
+        const Tensor qkv = layer.attention->qkv(h).value;
+        reserve_rows(cache, std::max<int64_t>(state.prefixes.end(), 1024), 2 * D, qkv.dtype(), backend.memory());
+        backend.scatter_rows(qkv, D, written, cache);
+        return attend(qkv, cache, own, own_rows, {});
+      });
     x = sublayer(x, layer.cross_sublayer, layer.cross.out, {}, [&](const Var& h) {
       return attend(layer.cross.q(h).value, state.tables.sources[i], cross, cross_rows, attention && i == aligned ? *attention : Tensor());
     });
@@ -252,7 +304,7 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
     shards->sum(*attention);
   }
   if (pre_norm_) x = (*decoder_norm_)(x);
-  return {x.value, R, &store_.packed(*output_table_, true)};
+  return {x.value, R, &store_.packed(*output_table_, true), 0, output_bias_ ? output_bias_->value : Tensor()};
 }
 
 }  // namespace starling

@@ -39,7 +39,8 @@ class Transformer : public Model {
   };
   struct DecoderLayer {
     Sublayer attention_sublayer;
-    SelfAttention attention;
+    std::optional<SelfAttention> attention;  // or
+    std::optional<RecurrentUnit> recurrent;
     Sublayer cross_sublayer;
     CrossAttention cross;
     Sublayer feed_forward_sublayer;
@@ -48,6 +49,9 @@ class Transformer : public Model {
 
   template <class F>
   Var sublayer(const Var& x, const Sublayer& around, const RowLayer& last, const Regularization& r, F f) const;
+  // The same for a branch f that is complete.
+  template <class F>
+  Var sublayer(const Var& x, const Sublayer& around, const Regularization& r, F f) const;
   // offsets: of the sentences; x: the input of the first unit, unless that is the embedding.
   Var encoder(Tape& tape, Rows source, const Ints& offsets, Var x = {});
   Regularization regularization(const RowKeys& rows) const;
@@ -61,6 +65,7 @@ class Transformer : public Model {
   Parameter* source_table_ = nullptr;  // [source size, D]
   Parameter* target_table_ = nullptr;  // [target size, D]
   Parameter* output_table_ = nullptr;  // [target size, D]
+  Parameter* output_bias_ = nullptr;   // [target size]; null: none
   DropoutSite source_site_{"encoder.embedding"}, target_site_{"decoder.embedding"};
   std::vector<EncoderLayer> encoder_layers_;
   std::vector<DecoderLayer> decoder_layers_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "autograd/ops.h"
 
@@ -41,15 +42,19 @@ inline Var add_branch(const Var& x, const RowLayer& last, const Var& h, const Dr
 inline Var copy_to_shards(const Var& x) { return copy_to_shards(x, x.tape->parameters().shards()); }
 
 struct LayerNorm {
-  LayerNorm(ParameterStore& store, const std::string& name, int64_t width)
-      : gamma(store.add(name + ".scale", {width}, {Initializer::ones})), beta(store.add(name + ".bias", {width}, {Initializer::zeros})) {}
-  Var operator()(const Var& x) const { return layer_norm(x, gamma, beta); }
+  LayerNorm(ParameterStore& store, const std::string& name, int64_t width, double variance_epsilon)
+      : gamma(store.add(name + ".scale", {width}, {Initializer::ones})),
+        beta(store.add(name + ".bias", {width}, {Initializer::zeros})),
+        epsilon(variance_epsilon) {}
+  Var operator()(const Var& x) const { return layer_norm(x, gamma, beta, epsilon); }
   Parameter &gamma, &beta;
+  double epsilon;
 };
 
 // The norm and the dropout around a branch f of a residual stream: x + dropout(f(norm(x))), or norm(x + dropout(f(x))).
 struct Sublayer {
-  Sublayer(ParameterStore& store, const std::string& name, int64_t width) : norm(store, name + ".norm", width), site(name + ".residual") {}
+  Sublayer(ParameterStore& store, const std::string& name, int64_t width, double epsilon)
+      : norm(store, name + ".norm", width, epsilon), site(name + ".residual") {}
   LayerNorm norm;
   DropoutSite site;
 };
@@ -61,16 +66,20 @@ struct Regularization {
 };
 
 struct FeedForward {
-  FeedForward(ParameterStore& store, const std::string& name, int64_t width, int64_t hidden)
-      : inner(store, name + ".inner", width, hidden), outer(store, name + ".outer", hidden, width), site(name + ".inner") {}
+  FeedForward(ParameterStore& store, const std::string& name, int64_t width, int64_t hidden, Activation of_inner)
+      : inner(store, name + ".inner", width, hidden),
+        outer(store, name + ".outer", hidden, width),
+        site(name + ".inner"),
+        activation(of_inner) {}
   // Returns the input of the outer layer.
   Var operator()(const Var& x, const Regularization& r) const {
     const int64_t first = x.tape->parameters().first_here(inner.w);
-    return inner(copy_to_shards(x), Activation::relu, x.tape->dropout(r.feed_forward, site, r.rows, first));
+    return inner(copy_to_shards(x), activation, x.tape->dropout(r.feed_forward, site, r.rows, first));
   }
   ColumnLayer inner;
   RowLayer outer;
   DropoutSite site;
+  Activation activation;
 };
 
 // Heads are columns side by side, so a shard of the columns holds some of the heads; AttentionLayout says which.
@@ -87,6 +96,21 @@ struct SelfAttention {
   ColumnLayer qkv;
   RowLayer out;
   DropoutSite site;
+};
+
+// A Simpler Simple Recurrent Unit (Kim et al. 2019), which a decoder has in place of self-attention. It has no layer behind it.
+struct RecurrentUnit {
+  RecurrentUnit(ParameterStore& store, const std::string& name, int64_t width)
+      : candidate(store.add(name + ".candidate.weight", {width, width}, {Initializer::glorot, 1})),
+        forget(store, name + ".forget", width, width) {}
+  // Candidates and forget gates before their sigmoid, [N, width] each.
+  std::pair<Var, Var> inputs(const Var& x) const { return {linear(x, candidate, nullptr), forget(x)}; }
+  Var operator()(const Var& x, const Ints& offsets) const {
+    const auto [c, f] = inputs(x);
+    return ssru(c, f, offsets);
+  }
+  Parameter& candidate;
+  ColumnLayer forget;
 };
 
 struct CrossAttention {

@@ -56,12 +56,12 @@ Vocabulary Vocabulary::from_bytes(std::string bytes, const std::string& name) {
 
 Vocabulary::Vocabulary(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, std::string bytes, const std::string& name)
     : processor_(std::move(processor)), bytes_(std::move(bytes)) {
-  size_ = processor_->GetPieceSize();
+  size_ = vocabulary_format::numbered(bytes_);
   unk_ = processor_->unk_id();
-  bos_ = processor_->bos_id();
+  bos_ = processor_->bos_id() < size_ ? processor_->bos_id() : -1;
   eos_ = processor_->eos_id();
-  pad_ = processor_->pad_id();
-  if (unk_ < 0 || bos_ < 0 || eos_ < 0) damaged(name, "it lacks <unk>, <s> or </s>");
+  pad_ = processor_->pad_id() < size_ ? processor_->pad_id() : -1;
+  if (unk_ < 0 || eos_ < 0 || unk_ >= size_ || eos_ >= size_) damaged(name, "it lacks <unk> or </s>");
   hash_ = vocabulary_format::hash(bytes_);
 }
 
@@ -77,6 +77,8 @@ std::vector<Piece> Vocabulary::cut(std::string_view text) const {
     text.remove_prefix(part.size());
     const auto status = processor_->Encode(part, &of_part);
     if (!status.ok()) throw DataError(fmt::format("a line of {} bytes could not be cut into pieces: {}", part.size(), status.ToString()));
+    if constexpr (std::is_same_v<Piece, int>)
+      for (int& id : of_part) id = id < size_ ? id : unk_;
     pieces.insert(pieces.end(), of_part.begin(), of_part.end());
   }
   return pieces;
@@ -90,7 +92,7 @@ EncodedLine Vocabulary::cut_with_bytes(std::string_view text) const {
     const std::string_view part = text.substr(0, first_part(text));
     const auto pieces = processor_->EncodeAsImmutableProto(part);
     for (const auto& piece : pieces.pieces()) {
-      line.ids.push_back(static_cast<int32_t>(piece.id()));
+      line.ids.push_back(static_cast<int64_t>(piece.id()) < size_ ? static_cast<int32_t>(piece.id()) : unk_);
       line.bytes.push_back({begin + piece.begin(), begin + piece.end()});
     }
     begin += static_cast<int64_t>(part.size());

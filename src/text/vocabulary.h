@@ -32,7 +32,7 @@ struct DecodedLine {
 
 class Vocabulary {
  public:
-  /// Reads a SentencePiece model; throws IoError if the file cannot be read, DataError if it is damaged or lacks <unk>, <s>, </s>.
+  /// Reads a SentencePiece model; throws IoError if the file cannot be read, DataError if it is damaged or lacks <unk> or </s>.
   static Vocabulary load(const std::string& path);
   /// The same from memory; `name` stands for the path in messages.
   static Vocabulary from_bytes(std::string bytes, const std::string& name = "vocabulary");
@@ -61,7 +61,7 @@ class Vocabulary {
 
   int64_t size() const { return size_; }
   int32_t unk() const { return unk_; }
-  int32_t bos() const { return bos_; }  // the decoder's first input
+  int32_t bos() const { return bos_; }  // the decoder's first input; -1: none, as in vocabularies of Marian's models
   int32_t eos() const { return eos_; }
   int32_t pad() const { return pad_; }  // -1: none, as in every vocabulary that Starling trains
 

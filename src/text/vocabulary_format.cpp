@@ -5,10 +5,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "base/error.h"
 #include "text/normalization.h"
 
 namespace starling::vocabulary_format {
@@ -18,10 +22,9 @@ constexpr uint32_t kPieces = 1, kPieceText = 1, kPieceScore = 2, kPieceType = 3;
 constexpr uint32_t kTrainer = 2, kNormalizer = 3, kDenormalizer = 5, kCharsMap = 2, kRuleName = 1, kRulesFrom = 6;
 constexpr uint32_t kModelType = 3, kVocabularySize = 4, kCharacterCoverage = 10;  // of TrainerSpec
 constexpr uint32_t kAskedSize = 7302;                                             // ours, in the range for extensions, as the checksum
-constexpr std::string_view kAskedSizeTag = "\xb0\xc8\x03";                        // field 7302, a varint
-static_assert((kAskedSize << 3) == (0x30 | (0x48 << 7) | (0x03 << 14)));
-constexpr uint32_t kChecksum = 7301;                           // ours, in the range for extensions
-constexpr std::string_view kChecksumTag = "\xaa\xc8\x03\x08";  // field 7301, length-delimited, 8 bytes
+constexpr uint32_t kNumbered = 7303;                                              // ours: pieces that have an id, if not all
+constexpr uint32_t kChecksum = 7301;                                              // ours, in the range for extensions
+constexpr std::string_view kChecksumTag = "\xaa\xc8\x03\x08";                     // field 7301, length-delimited, 8 bytes
 static_assert(((kChecksum << 3) | 2) == (0x2a | (0x48 << 7) | (0x03 << 14)));
 
 struct Field {
@@ -139,6 +142,20 @@ std::optional<std::string> defect_of_piece(std::string_view message, int64_t id)
   return std::nullopt;
 }
 
+void append_varint(std::string& to, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) to.push_back(static_cast<char>(value | 0x80));
+  to.push_back(static_cast<char>(value));
+}
+void append_field(std::string& to, uint32_t number, uint64_t value) {
+  append_varint(to, uint64_t{number} << 3);
+  append_varint(to, value);
+}
+void append_field(std::string& to, uint32_t number, std::string_view bytes) {
+  append_varint(to, uint64_t{number} << 3 | 2);
+  append_varint(to, bytes.size());
+  to.append(bytes);
+}
+
 std::string little_endian(uint64_t value) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(value >> (8 * i));
@@ -154,10 +171,7 @@ uint64_t hash(std::string_view bytes) {
 }
 
 std::string sealed(std::string model, int64_t size) {
-  model.append(kAskedSizeTag);
-  auto rest = static_cast<uint64_t>(size);
-  for (; rest >= 0x80; rest >>= 7) model.push_back(static_cast<char>(rest | 0x80));
-  model.push_back(static_cast<char>(rest));
+  append_field(model, kAskedSize, static_cast<uint64_t>(size));
   const std::string sum = little_endian(hash(model));
   return model.append(kChecksumTag).append(sum);
 }
@@ -227,7 +241,65 @@ std::vector<Piece> pieces(std::string_view model) {
     }
     pieces.push_back(piece);
   }
+  for (size_t id = static_cast<size_t>(numbered(model)); id < pieces.size(); ++id) pieces[id].ordinary = false;
   return pieces;
+}
+
+int64_t numbered(std::string_view model) {
+  int64_t all = 0, listed = -1;
+  Fields fields(model);
+  Field field;
+  while (fields.next(field)) {
+    all += field.number == kPieces;
+    if (field.number == kNumbered) listed = static_cast<int64_t>(std::min<uint64_t>(field.value, INT32_MAX));
+  }
+  return listed < 0 ? all : std::min(listed, all);
+}
+
+std::string renumbered(std::string_view model, std::span<const std::string> listed, bool written, const std::string& name) {
+  constexpr uint64_t kControl = 3, kUnused = 5;  // types of pieces; unused ones are not looked for in text
+  std::unordered_map<std::string_view, std::string_view> messages;
+  std::vector<std::string_view> order;  // texts as in the model
+  std::string rest, result;
+  Fields fields(model);
+  Field field;
+  while (fields.next(field)) {
+    if (field.number == kPieces) {
+      std::string_view text;
+      Fields inner(field.bytes);
+      for (Field f; inner.next(f);)
+        if (f.number == kPieceText) text = f.bytes;
+      if (messages.emplace(text, field.bytes).second) order.push_back(text);
+    } else if (field.number == kTrainer || field.number == kNormalizer || field.number == kDenormalizer) {
+      append_field(rest, field.number, field.bytes);
+    }
+  }
+  std::unordered_set<std::string_view> taken;
+  for (const std::string& text : listed) {
+    if (!taken.insert(text).second) throw DataError(fmt::format("{}: piece '{}' is listed twice", name, text));
+    if (const auto found = messages.find(text); found != messages.end()) {
+      append_field(result, kPieces, found->second);
+      continue;
+    }
+    std::string message;
+    append_field(message, kPieceText, text);
+    append_field(message, kPieceType, written ? kUnused : kControl);
+    append_field(result, kPieces, message);
+  }
+  for (const std::string_view special : {"<unk>", "</s>"})
+    if (!taken.contains(special) || !messages.contains(special))
+      throw DataError(
+          fmt::format("{}: {} is missing in the list of pieces or in the SentencePiece model; do they belong together?", name, special));
+  bool all = true;
+  for (const std::string_view text : order)
+    if (!taken.contains(text)) {
+      append_field(result, kPieces, messages.at(text));
+      all = false;
+    }
+  result += rest;
+  if (!all) append_field(result, kNumbered, listed.size());
+  const std::string sum = little_endian(hash(result));
+  return result.append(kChecksumTag).append(sum);
 }
 
 }  // namespace starling::vocabulary_format

@@ -99,12 +99,14 @@ TEST(CudaBackend, ProductsOfRowsThatLieAnywhere) {
   for (int64_t first : {0, 1}) EXPECT_EQ(rows_of(*backend, first), rows_of(*reference, first)) << "from row " << first;
 }
 
-// More blocks than a grid has are refused, not cut off.
+// More blocks than a grid has are refused, not cut off: a number that is 1 in 32 bits too.
 TEST(CudaBackend, AGridHasItsLimit) {
   STARLING_CUDA::CudaDevice device(0);
-  EXPECT_THROW(
-      STARLING_CUDA::kernels::add(STARLING_CUDA::kernels::Type::f32, {nullptr, nullptr, (int64_t{1} << 42) + 2048}, device.stream()),
-      Error);
+  const auto backend = make_backend("cuda-emulated:f32");
+  const Tensor x({2048}, DType::f32, backend->memory());
+  for (const int64_t blocks : {(int64_t{1} << 31) + 1, (int64_t{1} << 32) + 1})
+    EXPECT_THROW(STARLING_CUDA::kernels::add(STARLING_CUDA::kernels::Type::f32, {x.raw(), x.raw(), 2048 * blocks}, device.stream()), Error)
+        << blocks;
 }
 
 TEST(CudaBackend, ThereIsNoSuchCard) { EXPECT_THROW(STARLING_CUDA::make_cuda_backend(1, DType::f32), ConfigError); }

@@ -119,6 +119,19 @@ void paired_loss_case(CaseContext& c, int64_t V, double bound) {
   c.output(alone);
 }
 
+// Sentences with padding rows behind them; the gradient's cells are given, since those of the forward pass differ by their rounding.
+void ssru_case(CaseContext& c, int64_t H, bool continued) {
+  const Ints offsets = c.upload<int32_t>({0, 1, 6, 6, 23, 57});
+  const Tensor candidate = c.activations({64, H}, 2), forget = c.activations({64, H}, 2), before = c.parameters({6, H});
+  const Tensor cell = c.empty_parameters({64, H}), hidden = c.empty({64, H});
+  c.backend.ssru({candidate, forget, offsets, continued ? before : Tensor(), cell, hidden});
+  c.output(cell), c.output(hidden);
+  const Tensor reached = c.parameters({64, H}), dhidden = c.activations({64, H});
+  const Tensor dcandidate = c.empty({64, H}), dforget = c.empty({64, H});
+  c.backend.ssru_backward({candidate, forget, offsets, reached, dhidden, dcandidate, dforget});
+  c.output(dcandidate), c.output(dforget);
+}
+
 // One step of an LSTM and a gradient: the first `past` of R sentences have a step before, the first `next` one after. The gradient gets
 // gates of its own, since those of the forward pass differ by their rounding.
 void lstm_case(CaseContext& c, int64_t R, int64_t H, int64_t past, int64_t next, bool tanh_output, double bound) {
@@ -234,6 +247,16 @@ std::vector<OpCase> op_cases() {
     c.backend.embed(c.upload(tokens), {}, table, 1.5, dropout(c, 0.3, 64), y);
     c.output(y);
   });
+  // A decoder's first rows, which have no token.
+  for (double p : {0.0, 0.3})
+    add(p > 0 ? "embed_nothing_dropout" : "embed_nothing", [=](CaseContext& c) {
+      const Ints tokens = c.upload<int32_t>({2, kZeroEmbedding, 0, kPaddingRow, kZeroEmbedding}), positions = c.upload(c.integers(5, 40));
+      const Tensor table = c.parameters({3, 150}), y = c.empty({5, 150}), plain = c.empty({5, 150}), dtable = c.parameters({3, 150});
+      const Dropout d = p > 0 ? dropout(c, p, 5) : Dropout{};
+      c.backend.embed(tokens, positions, table, 1.5, d, y), c.backend.embed(tokens, {}, table, 1.5, d, plain);
+      c.backend.embed_backward(tokens, 1.5, d, c.activations({5, 150}), dtable);
+      c.output(y), c.output(plain), c.output(dtable);
+    });
   for (Write write : {Write::overwrite, Write::accumulate})
     for (int64_t D : {8, 37, 256, 520})
       add(with(write == Write::accumulate ? "layer_norm_accumulate" : "layer_norm", {D}), [=](CaseContext& c) {
@@ -241,7 +264,7 @@ std::vector<OpCase> op_cases() {
         const Tensor x = c.activations({N, D}, 2), gamma = c.parameters({D}), beta = c.parameters({D}), y = c.empty({N, D});
         const Tensor statistics = c.empty_parameters({N, 2}), dy = c.activations({N, D}), dx = c.activations({N, D});
         const Tensor dgamma = c.parameters({D}), dbeta = c.parameters({D});
-        c.backend.layer_norm(x, gamma, beta, y, statistics);
+        c.backend.layer_norm(x, gamma, beta, D > 100 ? 1e-5 : 1e-2, y, statistics);
         c.backend.layer_norm_backward(dy, x, gamma, statistics, dx, write, dgamma, dbeta, write);
         c.output(y), c.output(dx), c.output(dgamma), c.output(dbeta);
       });
@@ -275,6 +298,21 @@ std::vector<OpCase> op_cases() {
       c.backend.add(h, sum);
       c.output(dh), c.output(sum);
     });
+  for (const auto& [name, activation] : {std::pair{"none", Activation::none},
+                                         {"relu", Activation::relu},
+                                         {"swish", Activation::swish},
+                                         {"gelu", Activation::gelu},
+                                         {"gelu_tanh", Activation::gelu_tanh},
+                                         {"gelu_sigmoid", Activation::gelu_sigmoid}})
+    for (int64_t D : {21, 168})
+      add(with("activate", {D}) + "_" + name, [=, a = activation](CaseContext& c) {
+        const Tensor x = c.activations({13, D}, 3), y = c.empty({13, D}), dy = c.activations({13, D});
+        c.backend.activate(x, a, y);
+        c.backend.activate_backward(x, a, dy);
+        c.output(y), c.output(dy);
+        c.backend.activate(x, a, x);
+        c.output(x);
+      });
   for (Write write : {Write::overwrite, Write::accumulate})
     for (int64_t D : {3, 37, 300}) {
       const std::string suffix = write == Write::accumulate ? "_accumulate" : "";
@@ -318,6 +356,9 @@ std::vector<OpCase> op_cases() {
       for (bool tanh_output : {true, false})
         add(with("lstm_step", {R, H, past, next}) + (bound > 0 ? "_bounded" : "") + (tanh_output ? "" : "_plain"),
             [=](CaseContext& c) { lstm_case(c, R, H, past, next, tanh_output, bound); });
+  for (int64_t H : {8, 37, 300})
+    for (bool continued : {false, true})
+      add(with(continued ? "ssru_continued" : "ssru", {H}), [=](CaseContext& c) { ssru_case(c, H, continued); });
   add("lstm_step_narrow", [](CaseContext& c) { lstm_narrow_case(c, 5, 37); });
   for (auto [A, D] : {std::array<int64_t, 2>{64, 128}, {20, 37}, {300, 32}})
     for (bool additive : {true, false})
@@ -391,10 +432,12 @@ std::vector<OpCase> op_cases() {
       add(with("linear_top_logits", {V}) + (bound > 0 ? "_bounded" : ""), [=](CaseContext& c) {
         const Tensor x = c.activations({8, 20}), w = c.parameters({V, 20}, 0.2), values = c.empty_parameters({6, 5});
         const Tensor indices({6, 5}, DType::i32, c.backend.memory()), denominator({6, 2}, DType::f64, c.backend.memory());
-        for (const auto& packed : {c.backend.pack(w, true, nullptr), c.backend.pack_constant(w, true)}) {
-          c.backend.linear_top_logits(x, *packed, bound, 5, values, indices, denominator);
-          c.output(values), c.output(indices), c.output(denominator);
-        }
+        const Tensor b = c.parameters({V});
+        for (const auto& packed : {c.backend.pack(w, true, nullptr), c.backend.pack_constant(w, true)})
+          for (const Tensor& bias : {Tensor(), b}) {
+            c.backend.linear_top_logits(x, *packed, bias, bound, 5, values, indices, denominator);
+            c.output(values), c.output(indices), c.output(denominator);
+          }
       });
   for (int64_t V : {7, 64, 1003, 40000})
     add(with("sample", {V}), [=](CaseContext& c) {

@@ -107,13 +107,18 @@ const std::vector<int32_t> kTokens{4, 0, 4, 2, 1, 4}, kPositions{0, 1, 2, 0, 1, 
 
 std::vector<GradientCase> gradient_cases() {
   std::vector<GradientCase> cases;
-  for (Activation a : {Activation::none, Activation::relu})
+  for (const auto& [name, activation] : {std::pair{"", Activation::none},
+                                         {"_relu", Activation::relu},
+                                         {"_swish", Activation::swish},
+                                         {"_gelu", Activation::gelu},
+                                         {"_gelu_tanh", Activation::gelu_tanh},
+                                         {"_gelu_sigmoid", Activation::gelu_sigmoid}})
     for (double p : {0.0, 0.4}) {
-      if (a == Activation::none && p > 0) continue;
-      cases.push_back({"linear" + std::string(a == Activation::relu ? "_relu" : "") + (p > 0 ? "_dropout" : ""),
+      if (activation == Activation::none && p > 0) continue;
+      cases.push_back({std::string("linear") + name + (p > 0 ? "_dropout" : ""),
                        {{5, 4}},
                        {{4, 3}, {3}},
-                       [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
+                       [=, a = activation](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
                          return linear(x[0], w[0], &w[1], a, t.dropout(p, DropoutSite("here"), keys(t)));
                        }});
     }
@@ -126,7 +131,7 @@ std::vector<GradientCase> gradient_cases() {
            return embedding(t, t.upload(kTokens), t.upload(kPositions), w[0], 1.7, t.dropout(p, DropoutSite("here"), keys(t)));
          }});
   cases.push_back({"layer_norm", {{5, 6}}, {{6}, {6}}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>& w) {
-                     return layer_norm(x[0], w[0], w[1]);
+                     return layer_norm(x[0], w[0], w[1], 1e-5);
                    }});
   for (double p : {0.0, 0.4})
     cases.push_back(
@@ -134,7 +139,7 @@ std::vector<GradientCase> gradient_cases() {
            return residual(x[0], x[1], t.dropout(p, DropoutSite("here"), keys(t)));
          }});
   cases.push_back({"residual_of_a_norm", {{5, 6}}, {{6}, {6}}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
-                     return residual(x[0], layer_norm(x[0], w[0], w[1]), t.dropout(0.2, DropoutSite("here"), keys(t)));
+                     return residual(x[0], layer_norm(x[0], w[0], w[1], 1e-5), t.dropout(0.2, DropoutSite("here"), keys(t)));
                    }});
   const auto causal = [](Tape& t) { return AttentionLayout{t.upload(kQueries), t.upload(kQueries), 2, true}; };
   const auto across = [](Tape& t, int64_t heads) { return AttentionLayout{t.upload(kQueries), t.upload(kKeysOffsets), heads, false}; };
@@ -172,6 +177,13 @@ std::vector<GradientCase> gradient_cases() {
                        parts.push_back(lstm(linear(take_piece(x[0], piece), w[0], &w[1]), w[2], piece, {false, true, 0.4}, {}, &state));
                      return join_pieces(parts, pieces, whole);
                    }});
+  cases.push_back({"ssru", {{9, 4}, {9, 4}}, {}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
+                     return ssru(x[0], x[1], t.upload(std::vector<int32_t>{0, 3, 3, 8}));
+                   }});
+  cases.push_back({"embedding_of_nothing", {}, {{5, 4}}, [](Tape& t, const std::vector<Var>&, std::deque<Parameter>& w) {
+                     const std::vector<int32_t> tokens{kZeroEmbedding, 0, kPaddingRow, kZeroEmbedding, 0, 3};
+                     return embedding(t, t.upload(tokens), t.upload(kPositions), w[0], 1.7, t.dropout(0.4, DropoutSite("here"), keys(t)));
+                   }});
   cases.push_back({"clamp", {{5, 6}}, {}, [](Tape&, const std::vector<Var>& x, std::deque<Parameter>&) { return clamp(x[0], 0.7); }});
   cases.push_back({"concat_of_shared_input", {{5, 6}, {5, 2}}, {}, [](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
                      return concat(concat(x[0], x[1]), dropout(x[0], t.dropout(0.3, DropoutSite("here"), keys(t))));
@@ -206,6 +218,7 @@ class PairedLoss : public testing::Test {
  protected:
   PairedLoss() {
     table_ = &store_.add("table", {5, 4}, {Initializer::normal, 1});
+    bias_ = &store_.add("bias", {5}, {Initializer::normal, 0.3});
     store_.allocate(3, true);
   }
   Tensor normal(const Shape& shape) {
@@ -224,7 +237,7 @@ class PairedLoss : public testing::Test {
       if (dh) *dh = dy.to_doubles();
     });
     Loss result(tape);
-    projection_loss(x, *table_, {targets, 0.1, form.bound, form.weights, form.r_drop}, result);
+    projection_loss(x, *table_, bias_, {targets, 0.1, form.bound, form.weights, form.r_drop}, result);
     const LossSums sums = result.read();
     if (dh) tape.backward(), sum.complete();
     return sums;
@@ -234,6 +247,7 @@ class PairedLoss : public testing::Test {
     std::vector<double> p(5, 0);
     double sum = 0;
     for (int64_t v = 0; v < 5; ++v) {
+      p[v] = element(bias_->value, v);
       for (int64_t d = 0; d < 4; ++d) p[v] += element(h, 4 * n + d) * element(table_->value, 4 * v + d);
       if (bound > 0) p[v] = std::clamp(p[v], -bound, bound);
       sum += p[v] = std::exp(p[v]);
@@ -243,7 +257,7 @@ class PairedLoss : public testing::Test {
   }
   std::unique_ptr<Backend> backend_ = make_backend("reference");
   ParameterStore store_{*backend_};
-  Parameter* table_ = nullptr;
+  Parameter *table_ = nullptr, *bias_ = nullptr;
   Arena arena_{backend_->memory()};
 };
 
@@ -253,7 +267,7 @@ TEST_F(PairedLoss, MatchesItsDefinitionAndCentralDifferences) {
   for (const PairForm& form : {PairForm{5, 0, {}}, {0.5, 0, {0.5f, 0.5f, 2, 2, 1, 1}}, {5, 0.8, {0.5f, 0.5f, 2, 2, 1, 1}}}) {
     std::vector<double> dh;
     const LossSums sums = run(h, targets, form, &dh);
-    const std::vector<double> dtable = table_->gradient.to_doubles();
+    const std::vector<double> dtable = table_->gradient.to_doubles(), dbias = bias_->gradient.to_doubles();
     double consistency = 0, nll = 0;
     for (int64_t n = 0; n < 4; n += 2) {
       const std::vector<double> p = probabilities(h, n, form.bound), q = probabilities(h, n + 1, form.bound);
@@ -269,7 +283,7 @@ TEST_F(PairedLoss, MatchesItsDefinitionAndCentralDifferences) {
       const LossSums s = run(h, targets, form);
       return s.smoothed + form.r_drop / 2 * s.consistency;
     };
-    for (auto [tensor, analytic] : {std::pair(h, dh), {table_->value, dtable}})
+    for (auto [tensor, analytic] : {std::pair(h, dh), {table_->value, dtable}, {bias_->value, dbias}})
       for (int64_t i = 0; i < tensor.count(); ++i) {
         const double saved = element(tensor, i);
         set_element(tensor, i, saved + kStep);
@@ -299,6 +313,7 @@ TEST(Gradient, ProjectionLossMatchesCentralDifferences) {
   const auto backend = make_backend("reference");
   ParameterStore store(*backend);
   Parameter& table = store.add("table", {7, 4}, {Initializer::normal, 1});
+  Parameter& bias = store.add("bias", {7}, {Initializer::normal, 1});
   store.allocate(3, true);
   Tensor h({6, 4}, DType::f64, backend->memory());
   Random random(2, 2);
@@ -314,15 +329,15 @@ TEST(Gradient, ProjectionLossMatchesCentralDifferences) {
     Tape tape(store, arena, sum, 0, 0);
     const Var x = tape.record(h, [&](const Tensor& dy) { dh = dy.to_doubles(); });
     Loss result(tape);
-    projection_loss(x, table, {targets, 0.1}, result);
+    projection_loss(x, table, &bias, {targets, 0.1}, result);
     const LossSums sums = result.read();
     EXPECT_EQ(sums.tokens, 4);
     if (collect) tape.backward();
     return sums.smoothed;
   };
   loss(true);
-  const std::vector<double> dtable = table.gradient.to_doubles(), dh_analytic = dh;
-  for (auto [tensor, analytic] : {std::pair(h, dh_analytic), {table.value, dtable}})
+  const std::vector<double> dtable = table.gradient.to_doubles(), dbias = bias.gradient.to_doubles(), dh_analytic = dh;
+  for (auto [tensor, analytic] : {std::pair(h, dh_analytic), {table.value, dtable}, {bias.value, dbias}})
     for (int64_t i = 0; i < tensor.count(); ++i) {
       const double saved = element(tensor, i);
       set_element(tensor, i, saved + kStep), store.changed();

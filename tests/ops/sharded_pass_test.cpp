@@ -128,7 +128,7 @@ Outcome pass(const std::string& spec, ShardGroup* group, const LossForm& form, b
   Var x = embedding(tape, tape.upload(target_tokens), places, p("table"), std::sqrt(D), drop(0.1, "embedding"), shard);
   const Var memory =
       copy_to_shards(embedding(tape, tape.upload(source_tokens), places, p("table"), std::sqrt(D), drop(0.1, "source"), shard), group);
-  Var y = copy_to_shards(layer_norm(x, p("self.norm.scale"), p("self.norm.bias")), group);
+  Var y = copy_to_shards(layer_norm(x, p("self.norm.scale"), p("self.norm.bias"), 1e-5), group);
   y = self_attention(linear(y, p("self.qkv"), &p("self.qkv.bias")), causal, drop(0.2, "self"));
   x = residual(x, row_parallel_linear(y, p("self.out"), &p("self.out.bias"), group), drop(0.1, "self.residual"));
   y = copy_to_shards(x, group);
@@ -138,7 +138,7 @@ Outcome pass(const std::string& spec, ShardGroup* group, const LossForm& form, b
   x = residual(x, row_parallel_linear(y, p("outer"), &p("outer.bias"), group), drop(0.1, "outer.residual"));
   Loss loss(tape);
   const LossRows rows{tape.upload(wanted), form.smoothing, form.bound, form.weighted ? tape.upload(weights) : HostDeviceArray<float>()};
-  projection_loss(x, p("table"), rows, loss, shard);
+  projection_loss(x, p("table"), nullptr, rows, loss, shard);
   if (training) tape.backward();
   sum.complete();
 

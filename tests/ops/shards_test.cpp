@@ -45,7 +45,8 @@ TEST(Shards, TheLossSendsAsManyBytesWhateverTheVocabulary) {
           const Tensor h = tape.allocate({kRows, kShardWidth}, DType::f32);
           h.zero();
           Loss loss(tape);
-          projection_loss(tape.record(h, [](const Tensor&) {}), table, {tape.upload(std::vector<int32_t>(kRows, 7)), 0.1}, loss, shard);
+          projection_loss(tape.record(h, [](const Tensor&) {}), table, nullptr, {tape.upload(std::vector<int32_t>(kRows, 7)), 0.1}, loss,
+                          shard);
           EXPECT_NEAR(loss.read().nll, kRows * std::log(static_cast<double>(tokens)), 0.01);
         });
       });

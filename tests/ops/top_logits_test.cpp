@@ -65,7 +65,7 @@ TEST_P(TopLogits, AreTheBestOfTheWholeProduct) {
             const Tensor x = filled(*backend, {rows, in}, backend->activation(), random), w = filled(*backend, {in, V}, DType::f32, random);
             const auto packed = pack(*backend, w, packing);
             const Best best(*backend, rows, k);
-            backend->linear_top_logits(x, *packed, bound, k, best.values, best.indices, best.denominator);
+            backend->linear_top_logits(x, *packed, {}, bound, k, best.values, best.indices, best.denominator);
             const Tensor logits({rows, V}, DType::f32, backend->memory());
             for (int64_t r = 0; r < rows; r += 64)  // as many as are multiplied where the product is oneDNN's, whose bf16 sums may differ
               backend->linear(x.rows(r, std::min(r + 64, rows)), *packed, {}, logits.rows(r, std::min(r + 64, rows)), Activation::none,
@@ -92,11 +92,11 @@ TEST_P(TopLogits, OfARowAreBitForBitThoseAmongMoreRows) {
   const Tensor x = filled(*backend, {kMost, in}, backend->activation(), random), w = filled(*backend, {in, V}, DType::f32, random);
   const auto packed = pack(*backend, w, packing);
   const Best all(*backend, kMost, k);
-  backend->linear_top_logits(x, *packed, 0, k, all.values, all.indices, all.denominator);
+  backend->linear_top_logits(x, *packed, {}, 0, k, all.values, all.indices, all.denominator);
   for (const int64_t rows : {1, 4, 7, 60, 130}) {
     const Best some(*backend, rows, k);
     const int64_t first = kMost - (rows + 3) / 4 * 4;  // with rows behind them that nobody asks for
-    backend->linear_top_logits(x.rows(first, kMost), *packed, 0, k, some.values, some.indices, some.denominator);
+    backend->linear_top_logits(x.rows(first, kMost), *packed, {}, 0, k, some.values, some.indices, some.denominator);
     EXPECT_TRUE(some.values.download() == all.values.rows(first, first + rows).download()) << rows;
     EXPECT_TRUE(some.indices.download() == all.indices.rows(first, first + rows).download()) << rows;
     EXPECT_TRUE(some.denominator.download() == all.denominator.rows(first, first + rows).download()) << rows;
@@ -121,7 +121,7 @@ TEST_P(TopLogits, KeepWhatIsNoNumber) {
     const Tensor x({2, V}, backend->activation(), backend->memory());
     x.from_doubles(z);
     const Best best(*backend, 2, 3);
-    backend->linear_top_logits(x, *packed, 0, 3, best.values, best.indices, best.denominator);
+    backend->linear_top_logits(x, *packed, {}, 0, 3, best.values, best.indices, best.denominator);
     const auto denominators = best.denominator.to_doubles();
     EXPECT_FALSE(std::isnan(denominators[0] + denominators[1])) << at;
     EXPECT_TRUE(std::isnan(denominators[2] + denominators[3])) << at;

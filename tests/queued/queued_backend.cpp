@@ -82,9 +82,10 @@ void QueuedBackend::embed_backward(const Ints& tokens, double scale, const Dropo
   });
 }
 
-void QueuedBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
-  later([this, x = inner(x), gamma = inner(gamma), beta = inner(beta), y = inner(y), statistics = inner(statistics)] {
-    inner_->layer_norm(x, gamma, beta, y, statistics);
+void QueuedBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon, const Tensor& y,
+                               const Tensor& statistics) {
+  later([this, x = inner(x), gamma = inner(gamma), beta = inner(beta), epsilon, y = inner(y), statistics = inner(statistics)] {
+    inner_->layer_norm(x, gamma, beta, epsilon, y, statistics);
   });
 }
 
@@ -105,6 +106,14 @@ void QueuedBackend::dropout_backward(const Tensor& dy, const Dropout& d, const T
 
 void QueuedBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
   later([this, h = inner(h), scale, dh = inner(dh)] { inner_->relu_dropout_backward(h, scale, dh); });
+}
+
+void QueuedBackend::activate(const Tensor& x, Activation a, const Tensor& y) {
+  later([this, x = inner(x), a, y = inner(y)] { inner_->activate(x, a, y); });
+}
+
+void QueuedBackend::activate_backward(const Tensor& x, Activation a, const Tensor& dy) {
+  later([this, x = inner(x), a, dy = inner(dy)] { inner_->activate_backward(x, a, dy); });
 }
 
 void QueuedBackend::add(const Tensor& x, const Tensor& y) {
@@ -143,6 +152,20 @@ void QueuedBackend::lstm_step_backward(const LstmStepBackward& s) {
   LstmStepBackward step = s;
   for (Tensor* t : {&step.gates, &step.cell_before, &step.cell, &step.dhidden, &step.drecurrent, &step.dcell}) *t = inner(*t);
   later([this, step] { inner_->lstm_step_backward(step); });
+}
+
+void QueuedBackend::ssru(const Ssru& s) {
+  Ssru own = s;
+  own.offsets = inner(s.offsets);
+  for (Tensor* t : {&own.candidate, &own.forget, &own.before, &own.cell, &own.hidden}) *t = inner(*t);
+  later([this, own] { inner_->ssru(own); });
+}
+
+void QueuedBackend::ssru_backward(const SsruBackward& s) {
+  SsruBackward own = s;
+  own.offsets = inner(s.offsets);
+  for (Tensor* t : {&own.candidate, &own.forget, &own.cell, &own.dhidden, &own.dcandidate, &own.dforget}) *t = inner(*t);
+  later([this, own] { inner_->ssru_backward(own); });
 }
 
 void QueuedBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
@@ -211,10 +234,10 @@ void QueuedBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& va
   });
 }
 
-void QueuedBackend::linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values,
+void QueuedBackend::linear_top_logits(const Tensor& x, const Packed& w, const Tensor& b, double bound, int64_t k, const Tensor& values,
                                       const Tensor& indices, const Tensor& denominator) {
-  later([this, x = inner(x), form = form_of(w), bound, k, values = inner(values), indices = inner(indices),
-         denominator = inner(denominator)] { inner_->linear_top_logits(x, **form, bound, k, values, indices, denominator); });
+  later([this, x = inner(x), form = form_of(w), b = inner(b), bound, k, values = inner(values), indices = inner(indices),
+         denominator = inner(denominator)] { inner_->linear_top_logits(x, **form, b, bound, k, values, indices, denominator); });
 }
 
 void QueuedBackend::sample(const Tensor& logits, const HostDeviceArray<double>& uniform, const Tensor& tokens) {

@@ -51,6 +51,8 @@ class CpuBackend final : public Backend {
   template <class F>
   void each_head(const AttentionInput&, const AttentionLayout&, const Dropout&, int64_t D, F f);
   template <class F>
+  void each_ssru(const Ints& offsets, const Tensor& candidate, const Tensor& forget, const Tensor& cell, F f);
+  template <class F>
   void each_sentence(const GlobalAttention&, const AttentionLayout&, const Tensor& weights, F f);
   template <class F>
   int64_t first_bad(size_t first, size_t last, F f) const;

@@ -13,12 +13,14 @@ constexpr int64_t kWholeRows = 64;  // rows of whole logits, where the product i
 
 }  // namespace
 
-void CpuBackend::linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values, const Tensor& indices,
-                                   const Tensor& denominator) {
+void CpuBackend::linear_top_logits(const Tensor& x, const Packed& w, const Tensor& b, double bound, int64_t k, const Tensor& values,
+                                   const Tensor& indices, const Tensor& denominator) {
   enter();
   const int64_t R = values.rows(), V = w.out;
   CHECK(x.columns() == w.in && x.rows() >= R && k <= V, "{} best of {} times [{}, {}] for {} rows", k, x.shape().text(), w.in, V, R);
+  const float* const bias = b ? b.data<float>() : nullptr;
   const auto add = [&](int64_t row, float* z, int64_t column, int64_t n) {
+    if (bias) wide_.add(bias + column, z, 0, n);
     if (bound > 0) wide_.clamp(z, static_cast<float>(bound), z, 0, n);
     wide_.top_logits(z, n, column, k, values.data<float>() + row * k, indices.data<int32_t>() + row * k,
                      denominator.data<double>() + 2 * row);

@@ -56,6 +56,47 @@ void CpuBackend::lstm_step_backward(const LstmStepBackward& s) {
   ranges(s.dhidden.count(), kCells, [&](int64_t begin, int64_t end, int) { kernels_.lstm_step_backward(t, begin, end); });
 }
 
+// One task per sentence, with the rows that it has in every tensor.
+template <class F>
+void CpuBackend::each_ssru(const Ints& offsets, const Tensor& candidate, const Tensor& forget, const Tensor& cell, F f) {
+  const int64_t sentences = static_cast<int64_t>(offsets.size()) - 1, H = cell.columns();
+  CHECK(sentences >= 0 && candidate.columns() == H && forget.columns() == H && offsets.back() <= cell.rows(), "{} sentences of {} in {}",
+        sentences, candidate.shape().text(), cell.shape().text());
+  ranges(sentences, 1 + kCells / H, [&](int64_t begin, int64_t end, int thread) {
+    for (int64_t b = begin; b < end; ++b) {
+      kernels::SsruTask t{};
+      t.candidate = element(candidate, offsets[b], 0);
+      t.forget = element(forget, offsets[b], 0);
+      t.rows = offsets[b + 1] - offsets[b];
+      t.width = H;
+      t.cell = cell.data<float>() + offsets[b] * H;
+      if (t.rows > 0) f(t, b, thread);
+    }
+  });
+}
+
+void CpuBackend::ssru(const Ssru& s) {
+  clear_outside(s.cell, s.offsets);
+  clear_outside(s.hidden, s.offsets);
+  each_ssru(s.offsets, s.candidate, s.forget, s.cell, [&](kernels::SsruTask& t, int64_t b, int) {
+    t.before = s.before ? s.before.data<float>() + b * t.width : nullptr;
+    t.hidden = element(s.hidden, s.offsets[b], 0);
+    kernels_.ssru(t);
+  });
+}
+
+void CpuBackend::ssru_backward(const SsruBackward& s) {
+  clear_outside(s.dcandidate, s.offsets);
+  clear_outside(s.dforget, s.offsets);
+  reserve_scratch(s.cell.columns());
+  each_ssru(s.offsets, s.candidate, s.forget, s.cell, [&](kernels::SsruTask& t, int64_t b, int thread) {
+    t.dhidden = element(s.dhidden, s.offsets[b], 0);
+    t.dcandidate = element(s.dcandidate, s.offsets[b], 0);
+    t.dforget = element(s.dforget, s.offsets[b], 0);
+    kernels_.ssru_backward(t, scratch(thread));
+  });
+}
+
 // One task per sentence of global attention; f also gets those without queries or keys.
 template <class F>
 void CpuBackend::each_sentence(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights, F f) {

@@ -25,7 +25,7 @@ void CpuBackend::embed(const Ints& tokens, const Ints& positions, const Tensor& 
   const int64_t D = y.columns();
   if (!positions.empty()) extend_signal(*std::max_element(positions.begin(), positions.end()) + 1, D);
   ranges(tokens.size(), 16, [&](int64_t begin, int64_t end, int) {
-    kernels_.embed(tokens.data(), positions.empty() ? nullptr : positions.data(), table.data<float>(), signal_.data(),
+    kernels_.embed(tokens.data(), kPaddingRow, positions.empty() ? nullptr : positions.data(), table.data<float>(), signal_.data(),
                    static_cast<float>(scale), mask_of(d), y.raw(), D, begin, end);
   });
 }
@@ -37,9 +37,11 @@ void CpuBackend::embed_backward(const Ints& tokens, double scale, const Dropout&
   });
 }
 
-void CpuBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
+void CpuBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon, const Tensor& y,
+                            const Tensor& statistics) {
   ranges(x.rows(), 8, [&](int64_t begin, int64_t end, int) {
-    kernels_.layer_norm(x.raw(), gamma.data<float>(), beta.data<float>(), y.raw(), statistics.data<float>(), x.columns(), begin, end);
+    kernels_.layer_norm(x.raw(), gamma.data<float>(), beta.data<float>(), static_cast<float>(epsilon), y.raw(), statistics.data<float>(),
+                        x.columns(), begin, end);
   });
 }
 
@@ -76,6 +78,14 @@ void CpuBackend::relu_dropout_backward(const Tensor& h, double scale, const Tens
   ranges(h.count(), 1024, [&](int64_t begin, int64_t end, int) {
     kernels_.relu_dropout_backward(h.raw(), static_cast<float>(scale), dh.raw(), begin, end);
   });
+}
+
+void CpuBackend::activate(const Tensor& x, Activation a, const Tensor& y) {
+  ranges(x.count(), 1024, [&](int64_t begin, int64_t end, int) { kernels_.activate(x.raw(), a, y.raw(), begin, end); });
+}
+
+void CpuBackend::activate_backward(const Tensor& x, Activation a, const Tensor& dy) {
+  ranges(x.count(), 1024, [&](int64_t begin, int64_t end, int) { kernels_.activate_backward(x.raw(), a, dy.raw(), begin, end); });
 }
 
 void CpuBackend::add(const Tensor& x, const Tensor& y) {

@@ -72,11 +72,11 @@ void CudaBackend::top_logits(const Tensor& logits, int64_t k, const Tensor& valu
                 stream());
 }
 
-void CudaBackend::linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values, const Tensor& indices,
-                                    const Tensor& denominator) {
+void CudaBackend::linear_top_logits(const Tensor& x, const Packed& w, const Tensor& b, double bound, int64_t k, const Tensor& values,
+                                    const Tensor& indices, const Tensor& denominator) {
   const int64_t rows = values.rows(), padded = x.rows();
   if (!logits_ || logits_.columns() != w.out || logits_.rows() < padded) logits_ = Tensor({padded, w.out}, DType::f32, memory());
-  linear(x, w, {}, logits_.rows(0, padded), Activation::none, Write::overwrite);
+  linear(x, w, b, logits_.rows(0, padded), Activation::none, Write::overwrite);
   const Tensor logits = logits_.rows(0, rows);
   if (bound > 0) clamp(logits, bound, logits, {});
   top_logits(logits, k, values, indices, denominator);

@@ -19,6 +19,12 @@ Lengths lengths_of(const Ints& offsets, int64_t rows) {
   return all;
 }
 
+// Rows that belong to no sentence.
+void zero_outside(const Tensor& t, const Ints& offsets) {
+  if (offsets.front() > 0) t.rows(0, offsets.front()).zero();
+  if (offsets.back() < t.rows()) t.rows(offsets.back(), t.rows()).zero();
+}
+
 }  // namespace
 
 void CudaBackend::lstm_step(const LstmStep& s) {
@@ -65,6 +71,40 @@ void CudaBackend::lstm_step_backward(const LstmStepBackward& s) {
                                .tanh_output = s.tanh_output,
                                .bound = static_cast<float>(s.bound)},
                               stream());
+}
+
+void CudaBackend::ssru(const Ssru& s) {
+  const int64_t sentences = static_cast<int64_t>(s.offsets.size()) - 1, H = s.cell.columns();
+  CHECK(sentences >= 0 && s.candidate.columns() == H && s.forget.columns() == H && s.offsets.back() <= s.cell.rows(),
+        "{} sentences of {} in {}", sentences, s.candidate.shape().text(), s.cell.shape().text());
+  zero_outside(s.cell, s.offsets);
+  zero_outside(s.hidden, s.offsets);
+  kernels::ssru(type(),
+                {.candidate = at(s.candidate),
+                 .forget = at(s.forget),
+                 .offsets = at(s.offsets),
+                 .before = at<float>(s.before),
+                 .cell = at<float>(s.cell),
+                 .hidden = at(s.hidden),
+                 .sentences = sentences,
+                 .width = H},
+                stream());
+}
+
+void CudaBackend::ssru_backward(const SsruBackward& s) {
+  zero_outside(s.dcandidate, s.offsets);
+  zero_outside(s.dforget, s.offsets);
+  kernels::ssru_backward(type(),
+                         {.candidate = at(s.candidate),
+                          .forget = at(s.forget),
+                          .offsets = at(s.offsets),
+                          .cell = at<float>(s.cell),
+                          .dhidden = at(s.dhidden),
+                          .dcandidate = at(s.dcandidate),
+                          .dforget = at(s.dforget),
+                          .sentences = static_cast<int64_t>(s.offsets.size()) - 1,
+                          .width = s.cell.columns()},
+                         stream());
 }
 
 kernels::GlobalAttention CudaBackend::global_attention_task(const GlobalAttention& in, const AttentionLayout& layout,

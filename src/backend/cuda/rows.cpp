@@ -23,7 +23,7 @@ void CudaBackend::embed(const Ints& tokens, const Ints& positions, const Tensor&
   }
   kernels::embed(type(),
                  {at(tokens), at(positions), at<float>(table), positions.empty() ? nullptr : at<float>(signal_), static_cast<float>(scale),
-                  mask_of(d), at(y), static_cast<int64_t>(tokens.size()), D},
+                  mask_of(d), at(y), static_cast<int64_t>(tokens.size()), D, kPaddingRow},
                  stream());
 }
 
@@ -69,8 +69,11 @@ void CudaBackend::embed_backward(const Ints& tokens, double scale, const Dropout
   kernels::add_to_table({sent_cut, sent_cut + cuts, cuts, factor, sums, at<float>(dtable), dy.columns()}, stream());
 }
 
-void CudaBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
-  kernels::layer_norm(type(), {at(x), at<float>(gamma), at<float>(beta), at(y), at<float>(statistics), x.rows(), x.columns()}, stream());
+void CudaBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon, const Tensor& y,
+                             const Tensor& statistics) {
+  kernels::layer_norm(
+      type(), {at(x), at<float>(gamma), at<float>(beta), static_cast<float>(epsilon), at(y), at<float>(statistics), x.rows(), x.columns()},
+      stream());
 }
 
 void CudaBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
@@ -93,6 +96,14 @@ void CudaBackend::dropout_backward(const Tensor& dy, const Dropout& d, const Ten
 
 void CudaBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
   kernels::relu_dropout_backward(type(), {at(h), at(dh), h.count(), static_cast<float>(scale)}, stream());
+}
+
+void CudaBackend::activate(const Tensor& x, Activation a, const Tensor& y) {
+  kernels::activate(type(), a, {at(x), at(y), x.count()}, stream());
+}
+
+void CudaBackend::activate_backward(const Tensor& x, Activation a, const Tensor& dy) {
+  kernels::activate_backward(type(), a, {at(x), at(dy), x.count()}, stream());
 }
 
 void CudaBackend::add(const Tensor& x, const Tensor& y) { kernels::add(type(), {at(x), at(y), x.count()}, stream()); }

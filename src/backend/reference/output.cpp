@@ -146,10 +146,10 @@ void ReferenceBackend::top_logits(const Tensor& logits, int64_t k, const Tensor&
   }
 }
 
-void ReferenceBackend::linear_top_logits(const Tensor& x, const Packed& w, double bound, int64_t k, const Tensor& values,
+void ReferenceBackend::linear_top_logits(const Tensor& x, const Packed& w, const Tensor& b, double bound, int64_t k, const Tensor& values,
                                          const Tensor& indices, const Tensor& denominator) {
   const Tensor logits({x.rows(), w.out}, DType::f64);
-  linear(x, w, {}, logits, Activation::none, Write::overwrite);
+  linear(x, w, b, logits, Activation::none, Write::overwrite);
   if (bound > 0) clamp(logits, bound, logits, {});
   top_logits(logits.rows(0, values.rows()), k, values, indices, denominator);
 }

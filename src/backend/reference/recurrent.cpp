@@ -58,6 +58,37 @@ void ReferenceBackend::lstm_step_backward(const LstmStepBackward& s) {
     }
 }
 
+void ReferenceBackend::ssru(const Ssru& s) {
+  const int64_t N = s.hidden.rows(), H = s.hidden.columns();
+  for (int64_t i = 0; i < N * H; ++i) s.cell.data<double>()[i] = s.hidden.data<double>()[i] = 0;
+  for (size_t b = 0; b + 1 < s.offsets.size(); ++b)
+    for (int64_t c = 0; c < H; ++c) {
+      double cell = s.before ? at(s.before, static_cast<int64_t>(b), c) : 0;
+      for (int64_t n = s.offsets[b]; n < s.offsets[b + 1]; ++n) {
+        const double f = sigmoid(at(s.forget, n, c));
+        cell = f * cell + (1 - f) * at(s.candidate, n, c);
+        at(s.cell, n, c) = cell;
+        at(s.hidden, n, c) = std::max(cell, 0.0);
+      }
+    }
+}
+
+void ReferenceBackend::ssru_backward(const SsruBackward& s) {
+  const int64_t N = s.dhidden.rows(), H = s.dhidden.columns();
+  for (int64_t i = 0; i < N * H; ++i) s.dcandidate.data<double>()[i] = s.dforget.data<double>()[i] = 0;
+  for (size_t b = 0; b + 1 < s.offsets.size(); ++b)
+    for (int64_t c = 0; c < H; ++c) {
+      double dcell = 0;  // from the next row
+      for (int64_t n = s.offsets[b + 1] - 1; n >= s.offsets[b]; --n) {
+        const double f = sigmoid(at(s.forget, n, c)), before = n > s.offsets[b] ? at(s.cell, n - 1, c) : 0;
+        if (at(s.cell, n, c) > 0) dcell += at(s.dhidden, n, c);
+        at(s.dcandidate, n, c) = dcell * (1 - f);
+        at(s.dforget, n, c) = dcell * (before - at(s.candidate, n, c)) * f * (1 - f);
+        dcell *= f;
+      }
+    }
+}
+
 void ReferenceBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
   const int64_t A = in.q.columns(), D = in.memory.columns();
   double* p = weights.data<double>();

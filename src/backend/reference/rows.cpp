@@ -19,9 +19,10 @@ void ReferenceBackend::embed(const Ints& tokens, const Ints& positions, const Te
   const int64_t D = y.columns();
   for (size_t n = 0; n < tokens.size(); ++n)
     for (int64_t c = 0; c < D; ++c)
-      y.data<double>()[n * D + c] = tokens[n] < 0 ? 0
-                                                  : keep(d, n, c) * (scale * table.data<double>()[tokens[n] * D + c] +
-                                                                     (positions.empty() ? 0.0 : sinusoid(positions[n], c, D)));
+      y.data<double>()[n * D + c] = tokens[n] == kPaddingRow
+                                        ? 0
+                                        : keep(d, n, c) * ((tokens[n] < 0 ? 0.0 : scale * table.data<double>()[tokens[n] * D + c]) +
+                                                           (positions.empty() ? 0.0 : sinusoid(positions[n], c, D)));
 }
 
 void ReferenceBackend::embed_backward(const Ints& tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
@@ -31,14 +32,15 @@ void ReferenceBackend::embed_backward(const Ints& tokens, double scale, const Dr
       dtable.data<double>()[tokens[n] * D + c] += scale * keep(d, n, c) * dy.data<double>()[n * D + c];
 }
 
-void ReferenceBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y, const Tensor& statistics) {
+void ReferenceBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon, const Tensor& y,
+                                  const Tensor& statistics) {
   const int64_t D = x.columns();
   for (int64_t n = 0; n < x.rows(); ++n) {
     const double* row = x.data<double>() + n * D;
     double mean = 0, variance = 0;
     for (int64_t c = 0; c < D; ++c) mean += row[c] / D;
     for (int64_t c = 0; c < D; ++c) variance += (row[c] - mean) * (row[c] - mean) / D;
-    const double rstd = 1 / std::sqrt(variance + 1e-5);
+    const double rstd = 1 / std::sqrt(variance + epsilon);
     statistics.data<double>()[2 * n] = mean;
     statistics.data<double>()[2 * n + 1] = rstd;
     for (int64_t c = 0; c < D; ++c) y.data<double>()[n * D + c] = (row[c] - mean) * rstd * gamma.data<double>()[c] + beta.data<double>()[c];
@@ -88,6 +90,35 @@ void ReferenceBackend::dropout_backward(const Tensor& dy, const Dropout& d, cons
 
 void ReferenceBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
   for (int64_t i = 0; i < h.count(); ++i) dh.data<double>()[i] *= h.data<double>()[i] > 0 ? scale : 0;
+}
+
+namespace {
+
+// The activation of x and its derivative.
+std::pair<double, double> activated(double x, Activation a) {
+  const auto sigmoid = [](double z) { return 1 / (1 + std::exp(-z)); };
+  if (a == Activation::none) return {x, 1};
+  if (a == Activation::relu) return {std::max(x, 0.0), x > 0 ? 1 : 0};
+  if (a == Activation::gelu) {
+    const double phi = std::erfc(-x / std::sqrt(2.0)) / 2;
+    return {x * phi, phi + x * std::exp(-x * x / 2) / std::sqrt(2 * 3.14159265358979323846)};
+  }
+  if (a == Activation::gelu_tanh) {
+    const double k = std::sqrt(2 / 3.14159265358979323846), t = std::tanh(k * (x + 0.044715 * x * x * x));
+    return {x * (1 + t) / 2, (1 + t) / 2 + x * (1 - t * t) / 2 * k * (1 + 3 * 0.044715 * x * x)};
+  }
+  const double factor = a == Activation::swish ? 1 : 1.702, s = sigmoid(factor * x);
+  return {x * s, s + x * factor * s * (1 - s)};
+}
+
+}  // namespace
+
+void ReferenceBackend::activate(const Tensor& x, Activation a, const Tensor& y) {
+  for (int64_t i = 0; i < x.count(); ++i) y.data<double>()[i] = activated(x.data<double>()[i], a).first;
+}
+
+void ReferenceBackend::activate_backward(const Tensor& x, Activation a, const Tensor& dy) {
+  for (int64_t i = 0; i < x.count(); ++i) dy.data<double>()[i] *= activated(x.data<double>()[i], a).second;
 }
 
 void ReferenceBackend::add(const Tensor& x, const Tensor& y) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backend/activation.h"
 #include "tensor/tensor.h"
 
 namespace starling::kernels {
@@ -60,6 +61,18 @@ struct LstmBackwardTask {  // a LstmStepBackward
   float bound;
 };
 
+struct SsruTask {  // one sentence of an Ssru; rows are contiguous
+  const void* candidate;
+  const void* forget;
+  int64_t rows, width;
+  const float* before;  // may be null
+  float* cell;
+  void* hidden;         // forward
+  const void* dhidden;  // backward
+  void* dcandidate;
+  void* dforget;
+};
+
 struct GlobalAttentionTask {  // one sentence; rows are contiguous
   const void* q;
   const void* k;
@@ -96,24 +109,28 @@ struct FloatProduct {  // y [rows, out] (+)= relu(x [rows, in] w + bias), all f3
 
 // Activations have the table's type; everything marked float is f32 in both tables.
 struct Table {
-  // positions may be nullptr: no signal.
-  void (*embed)(const int32_t* tokens, const int32_t* positions, const float* table, const float* signal, float scale, const Mask&, void* y,
-                int64_t D, int64_t begin, int64_t end);
+  // positions may be nullptr: no signal. Token `padding` makes zeros, other negative ones only the signal.
+  void (*embed)(const int32_t* tokens, int32_t padding, const int32_t* positions, const float* table, const float* signal, float scale,
+                const Mask&, void* y, int64_t D, int64_t begin, int64_t end);
   // Columns [begin, end) of all rows, so that threads never share an element.
   void (*embed_backward)(const int32_t* tokens, int64_t N, float scale, const Mask&, const void* dy, float* dtable, int64_t D,
                          int64_t begin, int64_t end);
-  void (*layer_norm)(const void* x, const float* gamma, const float* beta, void* y, float* statistics, int64_t D, int64_t begin,
-                     int64_t end);
+  void (*layer_norm)(const void* x, const float* gamma, const float* beta, float epsilon, void* y, float* statistics, int64_t D,
+                     int64_t begin, int64_t end);
   void (*layer_norm_backward)(const void* dy, const void* x, const float* gamma, const float* statistics, void* dx, bool accumulate,
                               float* dgamma_part, float* dbeta_part, int64_t D, int64_t begin, int64_t end);
   void (*add_dropout)(const void* x, const void* s, const Mask&, void* y, int64_t D, int64_t begin, int64_t end);
   void (*relu_dropout_backward)(const void* h, float scale, void* dh, int64_t begin, int64_t end);
+  void (*activate)(const void* x, Activation, void* y, int64_t begin, int64_t end);
+  void (*activate_backward)(const void* x, Activation, void* dy, int64_t begin, int64_t end);
   void (*add)(const void* x, void* y, int64_t begin, int64_t end);
   int64_t (*clamp)(const void* x, float bound, void* y, int64_t begin, int64_t end);
   void (*clamp_backward)(const void* x, float bound, const void* dy, void* dx, bool accumulate, int64_t begin, int64_t end);
   // Elements [begin, end) of the [R, width] matrix of cells.
   int64_t (*lstm_step)(const LstmTask&, int64_t begin, int64_t end);
   void (*lstm_step_backward)(const LstmBackwardTask&, int64_t begin, int64_t end);
+  void (*ssru)(const SsruTask&);
+  void (*ssru_backward)(const SsruTask&, float* scratch);  // scratch: width
   void (*column_sums)(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begin, int64_t end);
   // q = round(127 x / a) within +-127, as int8 or (integers false) as float, with a = bound, or each row's largest magnitude if that is 0;
   // unit[n] = a / 127^2, or NaN for a row with a NaN.

@@ -85,6 +85,40 @@ void lstm_step_backward(const LstmBackwardTask& t, int64_t begin, int64_t end) {
   });
 }
 
+template <class T>
+void ssru(const SsruTask& t) {
+  const int64_t H = t.width;
+  const float* before = t.before;
+  for (int64_t n = 0; n < t.rows; ++n) {
+    float* const cell = t.cell + n * H;
+    blocks(0, H, [&](int64_t c, auto w) {
+      const int64_t at = n * H + c;
+      const vf f = sigmoid(load(static_cast<const T*>(t.forget) + at, w)), x = load(static_cast<const T*>(t.candidate) + at, w);
+      const vf value = f * (before ? load(before + c, w) : vf{}) + (1.0f - f) * x;
+      store(cell + c, value, w);
+      store(static_cast<T*>(t.hidden) + at, value > vf{} ? value : vf{}, w);
+    });
+    before = cell;
+  }
+}
+
+template <class T>
+void ssru_backward(const SsruTask& t, float* scratch) {
+  const int64_t H = t.width;
+  std::memset(scratch, 0, static_cast<size_t>(H) * sizeof(float));
+  for (int64_t n = t.rows - 1; n >= 0; --n)
+    blocks(0, H, [&](int64_t c, auto w) {
+      const int64_t at = n * H + c;
+      const vf f = sigmoid(load(static_cast<const T*>(t.forget) + at, w)), x = load(static_cast<const T*>(t.candidate) + at, w);
+      const vf before = n > 0 ? load(t.cell + at - H, w) : vf{};
+      vf dcell = load(scratch + c, w);
+      dcell += load(t.cell + at, w) > vf{} ? load(static_cast<const T*>(t.dhidden) + at, w) : vf{};
+      store(static_cast<T*>(t.dcandidate) + at, dcell * (1.0f - f), w);
+      store(static_cast<T*>(t.dforget) + at, dcell * (before - x) * f * (1.0f - f), w);
+      store(scratch + c, dcell * f, w);
+    });
+}
+
 int64_t global_attention_scratch(int64_t queries, int64_t keys, int64_t width, int64_t values) {
   const int64_t a = padded(width), d = padded(values), k = padded(keys), rows = queries + keys;
   return queries * k + rows * d + (values + width) * k + 2 * (rows + 1) * a + 8 * L;
@@ -259,8 +293,9 @@ void global_attention_backward(const GlobalAttentionTask& t, float* scratch) {
 
 template <class T>
 void set_recurrent(Table& t) {
-  t.lstm_step = lstm_step<T>, t.lstm_step_backward = lstm_step_backward<T>, t.global_attention_scratch = global_attention_scratch,
-  t.global_attention = global_attention<T>, t.global_attention_backward = global_attention_backward<T>;
+  t.lstm_step = lstm_step<T>, t.lstm_step_backward = lstm_step_backward<T>, t.ssru = ssru<T>, t.ssru_backward = ssru_backward<T>,
+  t.global_attention_scratch = global_attention_scratch, t.global_attention = global_attention<T>,
+  t.global_attention_backward = global_attention_backward<T>;
 }
 template void set_recurrent<float>(Table&);
 template void set_recurrent<bf16>(Table&);

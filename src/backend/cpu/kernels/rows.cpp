@@ -10,20 +10,20 @@ namespace {
 // -- embeddings ------------------------------------------------------------------------------------------------------------
 
 template <class T>
-void embed(const int32_t* tokens, const int32_t* positions, const float* table, const float* signal, float scale, const Mask& mask, void* y,
-           int64_t D, int64_t begin, int64_t end) {
+void embed(const int32_t* tokens, int32_t padding, const int32_t* positions, const float* table, const float* signal, float scale,
+           const Mask& mask, void* y, int64_t D, int64_t begin, int64_t end) {
   RowMask masks(mask);
   for (int64_t n = begin; n < end; ++n) {
     T* out = static_cast<T*>(y) + n * D;
-    if (tokens[n] < 0) {
+    const float* wave = positions ? signal + positions[n] * D : nullptr;
+    if (tokens[n] < 0 && (tokens[n] == padding || !wave)) {
       std::memset(out, 0, D * sizeof(T));
       continue;
     }
-    const float* row = table + tokens[n] * D;
-    const float* wave = positions ? signal + positions[n] * D : nullptr;
+    const float* row = tokens[n] < 0 ? nullptr : table + tokens[n] * D;
     masks.row(n, 0, D, [&](int64_t from, int64_t to, const float* factors) {
       blocks(from, to, [&](int64_t c, auto w) {
-        vf x = load(row + c, w) * scale;
+        vf x = row ? load(row + c, w) * scale : vf{};
         if (wave) x += load(wave + c, w);
         if (factors) x *= load(factors + (c - from), w);
         store(out + c, x, w);
@@ -53,7 +53,8 @@ void embed_backward(const int32_t* tokens, int64_t N, float scale, const Mask& m
 // -- layer normalisation -----------------------------------------------------------------------------------------------------
 
 template <class T>
-void layer_norm(const void* x, const float* gamma, const float* beta, void* y, float* statistics, int64_t D, int64_t begin, int64_t end) {
+void layer_norm(const void* x, const float* gamma, const float* beta, float epsilon, void* y, float* statistics, int64_t D, int64_t begin,
+                int64_t end) {
   for (int64_t n = begin; n < end; ++n) {
     const T* row = static_cast<const T*>(x) + n * D;
     T* out = static_cast<T*>(y) + n * D;
@@ -71,7 +72,7 @@ void layer_norm(const void* x, const float* gamma, const float* beta, void* y, f
         for (int64_t i = 0; i < D - c; ++i) rest += d[i] * d[i];
       }
     }
-    const float rstd = 1.0f / std::sqrt((sum(squares) + rest) / static_cast<float>(D) + 1e-5f);
+    const float rstd = 1.0f / std::sqrt((sum(squares) + rest) / static_cast<float>(D) + epsilon);
     statistics[2 * n] = mean;
     statistics[2 * n + 1] = rstd;
     blocks(0, D, [&](int64_t c, auto w) { store(out + c, (load(row + c, w) - mean) * rstd * load(gamma + c, w) + load(beta + c, w), w); });
@@ -132,6 +133,67 @@ void relu_dropout_backward(const void* h, float scale, void* dh, int64_t begin, 
     const vf x = load(hidden + c, w);
     store(g + c, x > vf{} ? load(g + c, w) * scale : vf{}, w);
   });
+}
+
+// erf(x), absolute error below 4e-7 (Abramowitz & Stegun 7.1.26).
+inline vf error_function(vf x) {
+  const vf size = x < vf{} ? -x : x, t = 1.0f / (1.0f + 0.3275911f * size);
+  const vf p = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
+  const vf y = 1.0f - p * exponential(-x * x);
+  return x < vf{} ? -y : y;
+}
+
+constexpr float kTanhFactor = 0.79788456f, kTanhCube = 0.044715f;  // gelu_tanh: tanh(factor * (x + cube x^3))
+
+inline vf activated(vf x, Activation a) {
+  switch (a) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x > vf{} ? x : vf{};
+    case Activation::swish:
+      return x * sigmoid(x);
+    case Activation::gelu:
+      return x * (0.5f + 0.5f * error_function(x * 0.70710678f));
+    case Activation::gelu_tanh:
+      return x * (0.5f + 0.5f * hyperbolic_tangent(kTanhFactor * (x + kTanhCube * x * x * x)));
+    case Activation::gelu_sigmoid:
+      return x * sigmoid(1.702f * x);
+  }
+  return x;
+}
+
+inline vf slope_of(vf x, Activation a) {
+  switch (a) {
+    case Activation::none:
+      return splat(1);
+    case Activation::relu:
+      return x > vf{} ? splat(1) : vf{};
+    case Activation::gelu:
+      return 0.5f + 0.5f * error_function(x * 0.70710678f) + x * 0.39894228f * exponential(-0.5f * x * x);
+    case Activation::gelu_tanh: {
+      const vf t = hyperbolic_tangent(kTanhFactor * (x + kTanhCube * x * x * x));
+      return 0.5f + 0.5f * t + 0.5f * x * (1.0f - t * t) * kTanhFactor * (1.0f + 3.0f * kTanhCube * x * x);
+    }
+    case Activation::swish:
+    case Activation::gelu_sigmoid: {
+      const float factor = a == Activation::swish ? 1.0f : 1.702f;
+      const vf s = sigmoid(factor * x);
+      return s + x * factor * s * (1.0f - s);
+    }
+  }
+  return x;
+}
+
+template <class T>
+void activate(const void* x, Activation a, void* y, int64_t begin, int64_t end) {
+  blocks(begin, end, [&](int64_t c, auto w) { store(static_cast<T*>(y) + c, activated(load(static_cast<const T*>(x) + c, w), a), w); });
+}
+
+template <class T>
+void activate_backward(const void* x, Activation a, void* dy, int64_t begin, int64_t end) {
+  T* g = static_cast<T*>(dy);
+  blocks(begin, end, [&](int64_t c, auto w) { store(g + c, load(g + c, w) * slope_of(load(static_cast<const T*>(x) + c, w), a), w); });
 }
 
 template <class T>
@@ -196,8 +258,9 @@ void column_sums(const void* dy, float* sums, int64_t N, int64_t Q, int64_t begi
 template <class T>
 void set_rows(Table& t) {
   t.embed = embed<T>, t.embed_backward = embed_backward<T>, t.layer_norm = layer_norm<T>, t.layer_norm_backward = layer_norm_backward<T>,
-  t.add_dropout = add_dropout<T>, t.relu_dropout_backward = relu_dropout_backward<T>, t.add = add<T>, t.clamp = clamp<T>,
-  t.clamp_backward = clamp_backward<T>, t.column_sums = column_sums<T>;
+  t.add_dropout = add_dropout<T>, t.relu_dropout_backward = relu_dropout_backward<T>, t.activate = activate<T>,
+  t.activate_backward = activate_backward<T>, t.add = add<T>, t.clamp = clamp<T>, t.clamp_backward = clamp_backward<T>,
+  t.column_sums = column_sums<T>;
 }
 template void set_rows<float>(Table&);
 template void set_rows<bf16>(Table&);

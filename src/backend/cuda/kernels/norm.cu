@@ -11,7 +11,6 @@ constexpr int64_t kPartRows = 64;         // whose sums one block adds up
 constexpr int64_t kSpan = kWarp * kWide;  // columns that a warp reads at once, where rows are whole eights
 constexpr int kSpans = 4;                 // that it keeps in registers: rows of at most 1,024 columns
 constexpr int64_t kPartColumns = kWarp;   // of a block that adds up parts: eight threads a column
-constexpr float kEpsilon = 1e-5f;
 
 // A row in a warp's registers: of each span, eight columns per lane; those beyond the row are zero.
 struct Row {
@@ -40,7 +39,7 @@ __global__ void layer_norm_kernel(LayerNorm t) {
   for (int64_t c = lane(); c < t.columns; c += kWarp) sum += widen(x[c]);
   const float mean = warp_reduce(sum, Sum{}) / static_cast<float>(t.columns);
   for (int64_t c = lane(); c < t.columns; c += kWarp) squares += (widen(x[c]) - mean) * (widen(x[c]) - mean);
-  const float rstd = 1 / sqrtf(warp_reduce(squares, Sum{}) / static_cast<float>(t.columns) + kEpsilon);
+  const float rstd = 1 / sqrtf(warp_reduce(squares, Sum{}) / static_cast<float>(t.columns) + t.epsilon);
   if (lane() == 0) {
     t.statistics[2 * n] = mean;
     t.statistics[2 * n + 1] = rstd;
@@ -64,7 +63,7 @@ __global__ void layer_norm_eights_kernel(LayerNorm t) {
 #pragma unroll
     for (int i = 0; i < kWide; ++i) squares += (x.spans[s].at[i] - mean) * (x.spans[s].at[i] - mean);
   });
-  const float rstd = 1 / sqrtf(warp_reduce(squares, Sum{}) / static_cast<float>(t.columns) + kEpsilon);
+  const float rstd = 1 / sqrtf(warp_reduce(squares, Sum{}) / static_cast<float>(t.columns) + t.epsilon);
   if (lane() == 0) {
     t.statistics[2 * n] = mean;
     t.statistics[2 * n + 1] = rstd;

@@ -1,4 +1,4 @@
-// Tasks of lstm.cu and global_attention.cu. The ops are in backend/backend.h.
+// Tasks of lstm.cu, ssru.cu and global_attention.cu. The ops are in backend/backend.h.
 #pragma once
 
 #include "backend/cuda/kernels/tasks.h"
@@ -30,6 +30,25 @@ struct LstmStepBackward {
   float bound;
 };
 void lstm_step_backward(Type, const LstmStepBackward&, cudaStream_t);
+
+struct Ssru {  // sentence b has the rows [offsets[b], offsets[b + 1])
+  const void *candidate, *forget;
+  const int32_t* offsets;
+  const float* before;  // may be null
+  float* cell;
+  void* hidden;  // forward
+  int64_t sentences, width;
+};
+void ssru(Type, const Ssru&, cudaStream_t);
+struct SsruBackward {
+  const void *candidate, *forget;
+  const int32_t* offsets;
+  const float* cell;
+  const void* dhidden;
+  void *dcandidate, *dforget;
+  int64_t sentences, width;
+};
+void ssru_backward(Type, const SsruBackward&, cudaStream_t);
 
 struct GlobalAttention {
   const void *q, *k, *memory;  // [, width], [, width], [, columns]

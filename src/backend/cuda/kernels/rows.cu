@@ -36,16 +36,17 @@ __global__ void embed_kernel(OfStretches<Embed> all) {
   if (p.row >= t.rows) return;
   const int32_t token = t.tokens[p.row];
   T* const y = static_cast<T*>(t.y) + p.row * t.columns;
-  if (token < 0) {
+  if (token < 0 && (token == t.padding || !t.positions)) {
     Mask none;
     none.first_column = t.mask.first_column;
     for_masked_columns(none, p.row, p.stretch, p.part, t.columns, [&](int, int64_t c, float) { y[c] = narrow<T>(0); });
     return;
   }
-  const float* const x = t.table + token * t.columns;
+  const float* const x = token < 0 ? nullptr : t.table + token * t.columns;
   const float* const signal = t.positions ? t.signal + t.positions[p.row] * t.columns : nullptr;
-  for_masked_columns(t.mask, p.row, p.stretch, p.part, t.columns,
-                     [&](int, int64_t c, float factor) { y[c] = narrow<T>(factor * (t.scale * x[c] + (signal ? signal[c] : 0.0f))); });
+  for_masked_columns(t.mask, p.row, p.stretch, p.part, t.columns, [&](int, int64_t c, float factor) {
+    y[c] = narrow<T>(factor * ((x ? t.scale * x[c] : 0.0f) + (signal ? signal[c] : 0.0f)));
+  });
 }
 
 template <class T>
@@ -144,6 +145,38 @@ template <class T>
 __global__ void relu_dropout_backward_kernel(Elements t) {
   for_elements<T>(t, [&](float x, float y) { return x > 0 ? t.factor * y : 0.0f; });
 }
+
+template <Activation A>
+__device__ __forceinline__ float activated(float x) {
+  if constexpr (A == Activation::relu) return x > 0 ? x : 0.0f;
+  if constexpr (A == Activation::gelu) return x * (0.5f + 0.5f * erff(x * 0.70710678f));
+  if constexpr (A == Activation::gelu_tanh) return x * (0.5f + 0.5f * tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+  if constexpr (A == Activation::swish) return x / (1 + expf(-x));
+  if constexpr (A == Activation::gelu_sigmoid) return x / (1 + expf(-1.702f * x));
+  return x;
+}
+template <Activation A>
+__device__ __forceinline__ float slope_of(float x) {
+  if constexpr (A == Activation::relu) return x > 0 ? 1.0f : 0.0f;
+  if constexpr (A == Activation::gelu) return 0.5f + 0.5f * erff(x * 0.70710678f) + x * 0.39894228f * expf(-0.5f * x * x);
+  if constexpr (A == Activation::gelu_tanh) {
+    const float t = tanhf(0.79788456f * (x + 0.044715f * x * x * x));
+    return 0.5f + 0.5f * t + 0.5f * x * (1 - t * t) * 0.79788456f * (1 + 0.134145f * x * x);
+  }
+  if constexpr (A == Activation::swish || A == Activation::gelu_sigmoid) {
+    const float factor = A == Activation::swish ? 1.0f : 1.702f, s = 1 / (1 + expf(-factor * x));
+    return s + x * factor * s * (1 - s);
+  }
+  return 1;
+}
+template <class T, Activation A>
+__global__ void activate_kernel(Elements t) {
+  for_elements<T>(t, [](float x, float) { return activated<A>(x); });
+}
+template <class T, Activation A>
+__global__ void activate_backward_kernel(Elements t) {
+  for_elements<T>(t, [](float x, float y) { return y * slope_of<A>(x); });
+}
 template <class From, class To>
 __global__ void convert_kernel(Elements t) {
   const From* const x = static_cast<const From*>(t.x);
@@ -228,6 +261,36 @@ void add(Type type, const Elements& t, cudaStream_t stream) {
 }
 void relu_dropout_backward(Type type, const Elements& t, cudaStream_t stream) {
   by_type(type, [&](auto e) { launch_eights(relu_dropout_backward_kernel<decltype(e)>, t, stream); });
+}
+namespace {
+
+template <class F>
+void by_activation(Activation a, F f) {
+  switch (a) {
+    case Activation::none:
+      return f(std::integral_constant<Activation, Activation::none>());
+    case Activation::relu:
+      return f(std::integral_constant<Activation, Activation::relu>());
+    case Activation::swish:
+      return f(std::integral_constant<Activation, Activation::swish>());
+    case Activation::gelu:
+      return f(std::integral_constant<Activation, Activation::gelu>());
+    case Activation::gelu_tanh:
+      return f(std::integral_constant<Activation, Activation::gelu_tanh>());
+    case Activation::gelu_sigmoid:
+      return f(std::integral_constant<Activation, Activation::gelu_sigmoid>());
+  }
+}
+
+}  // namespace
+
+void activate(Type type, Activation activation, const Elements& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) { by_activation(activation, [&](auto a) { launch_eights(activate_kernel<decltype(e), a()>, t, stream); }); });
+}
+void activate_backward(Type type, Activation activation, const Elements& t, cudaStream_t stream) {
+  by_type(type, [&](auto e) {
+    by_activation(activation, [&](auto a) { launch_eights(activate_backward_kernel<decltype(e), a()>, t, stream); });
+  });
 }
 void convert(Type from, Type to, const Elements& t, cudaStream_t stream) {
   by_type(from, [&](auto a) { by_type(to, [&](auto b) { launch_eights(convert_kernel<decltype(a), decltype(b)>, t, stream); }); });

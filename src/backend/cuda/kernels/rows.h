@@ -1,6 +1,7 @@
 // Tasks of rows.cu and norm.cu: embeddings, norms, dropout, and row-wise or elementwise ops. The ops are in backend/backend.h.
 #pragma once
 
+#include "backend/activation.h"
 #include "backend/cuda/kernels/tasks.h"
 
 namespace starling::STARLING_CUDA::kernels {
@@ -12,6 +13,7 @@ struct Embed {
   Mask mask;
   void* y;
   int64_t rows, columns;
+  int32_t padding;  // the token that makes zeros; other negative ones make only the sinusoid
 };
 void embed(Type, const Embed&, cudaStream_t);
 
@@ -41,6 +43,7 @@ void add_to_table(const AddToTable&, cudaStream_t);
 struct LayerNorm {
   const void* x;
   const float *gamma, *beta;
+  float epsilon;
   void* y;
   float* statistics;
   int64_t rows, columns;
@@ -100,9 +103,11 @@ struct Elements {
   float factor = 1;
   bool aligned = false;  // set by the launcher
 };
-void add(Type, const Elements&, cudaStream_t);                    // y += x
-void relu_dropout_backward(Type, const Elements&, cudaStream_t);  // y *= factor where x > 0, else 0
-void convert(Type from, Type to, const Elements&, cudaStream_t);  // y = x
+void add(Type, const Elements&, cudaStream_t);                            // y += x
+void relu_dropout_backward(Type, const Elements&, cudaStream_t);          // y *= factor where x > 0, else 0
+void activate(Type, Activation, const Elements&, cudaStream_t);           // y = activation(x)
+void activate_backward(Type, Activation, const Elements&, cudaStream_t);  // y *= activation'(x)
+void convert(Type from, Type to, const Elements&, cudaStream_t);          // y = x
 
 // y[to[r], to_column ...] = (or +=) x[from[r], from_column ...], rows of `width` elements. Without a list, row r itself; a negative `from`
 // means zeros.

@@ -1,4 +1,4 @@
-#include "cli/race_screen.h"
+#include "experiments/race_screen.h"
 
 #include <unistd.h>
 

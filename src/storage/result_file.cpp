@@ -1,4 +1,4 @@
-#include "cli/result_file.h"
+#include "storage/result_file.h"
 
 #include <cerrno>
 #include <filesystem>
