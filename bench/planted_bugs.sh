@@ -49,7 +49,7 @@ bugs=(
   "neighbours of a mask swapped|$kernels/attention_tiles.cuh|s/(2 \* (2 \* h + odd) + e)/(2 * (2 * h + odd) + 1 - e)/"
   "a gradient without what the softmax subtracts|$kernels/attention_tiles_backward.cu|s/gradient = x \* (gradient - product);/gradient = "\
 "x * gradient;/"
-  "the sum of a tile before forgotten|$kernels/attention_tiles_backward.cu|s/if (k0 > 0) sum.x/if (k0 > 64) sum.x/"
+  "the sum of a tile before forgotten|$kernels/attention_tiles_backward.cu|s/          if (k0 > 0) {/          if (k0 > 64) {/"
   "a gradient without the mean of a row|$kernels/norm.cu|s/(g.spans\[s\].at\[i\] - sum - x/(g.spans[s].at[i] - x/"
   "columns beyond the first block|$kernels/norm.cu|s/if (first + threadIdx.x < t.columns) t.parts/if (first == 0 \&\& threadIdx.x < "\
 "t.columns) t.parts/"

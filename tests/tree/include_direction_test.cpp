@@ -37,6 +37,7 @@ const std::map<std::string, Folders>& arrows() {
       {"optim", {"backend", "config"}},
       {"comm", {"backend", "config", "storage"}},
       {"decode", {"models", "metrics", "document"}},
+      {"interop", {"decode"}},
       {"sim", {"comm"}},
       {"strategies", {"comm", "optim", "autograd"}},
       {"parallel", {"data", "decode", "comm"}},
@@ -49,7 +50,7 @@ const std::map<std::string, Folders>& arrows() {
       {"experiments", {"run", "measure"}},
       {"http", {"base"}},
       {"serve", {"decode", "http"}},
-      {"cli", {"demo", "experiments", "serve"}},
+      {"cli", {"demo", "experiments", "interop", "serve"}},
   };
   return kArrows;
 }

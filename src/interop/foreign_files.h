@@ -1,0 +1,30 @@
+// The files of a model that another program wrote: a directory, a zip archive, or a single file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+
+namespace starling {
+
+class ForeignFiles {
+ public:
+  virtual ~ForeignFiles() = default;
+  // The names of the files, sorted; of an archive without the folder that all of them lie in, if there is one.
+  virtual const std::vector<std::string>& names() const = 0;
+  // Returns the content of one of them.
+  virtual std::string read(const std::string& name) const = 0;
+  // What messages call it.
+  virtual std::string where(const std::string& name) const = 0;
+
+  bool has(const std::string& name) const;
+  // The names that end so.
+  std::vector<std::string> ending(const std::string& end) const;
+};
+
+// Opens a path; a file that is not an archive of files has its own name only. Throws IoError or DataError.
+std::unique_ptr<ForeignFiles> open_foreign(FileSystem& files, const std::string& path);
+
+}  // namespace starling

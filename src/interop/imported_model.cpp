@@ -1,0 +1,64 @@
+#include "interop/imported_model.h"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+namespace starling {
+namespace {
+
+constexpr const char* kWeightsFile = "model.safetensors";
+
+// Compares the tensors with the parameters of the model that the configuration describes.
+void require_complete(const ImportedModel& m) {
+  std::map<std::string, const OwnedTensor*> given;
+  for (const OwnedTensor& t : m.tensors)
+    if (!given.emplace(t.name, &t).second) throw DataError(fmt::format("{}: tensor {} is there twice", m.kind, t.name));
+  const auto backend = make_backend("reference");
+  const auto model = declare_model(m.config, m.vocabularies.sizes(), *backend);
+  for (const Parameter* p : model->parameters().declared()) {
+    const auto found = given.find(p->name);
+    if (found == given.end()) throw DataError(fmt::format("{}: it has no weights for {}", m.kind, p->name));
+    std::vector<int64_t> shape;
+    for (int i = 0; i < p->whole.rank(); ++i) shape.push_back(p->whole[i]);
+    const OwnedTensor& t = *found->second;
+    if (t.shape != shape)
+      throw DataError(fmt::format("{}: the weights for {} are [{}], but its settings and vocabulary ask for {}", m.kind, p->name,
+                                  fmt::join(t.shape, ", "), p->whole.text()));
+    if (t.dtype == "F32") {
+      std::vector<float> values(t.bytes.size() / sizeof(float));
+      std::memcpy(values.data(), t.bytes.data(), t.bytes.size());
+      for (const float x : values)
+        if (!std::isfinite(x))
+          throw DataError(fmt::format("{}: the weights for {} are not all finite; fetch the model again", m.kind, p->name));
+    } else {
+      given.erase(p->name + ".scale");
+    }
+    given.erase(found);
+  }
+  if (!given.empty())
+    throw DataError(fmt::format("{}: its weights {} have no place in the model that its settings describe", m.kind, given.begin()->first));
+}
+
+}  // namespace
+
+OwnedTensor float_tensor(std::string name, std::vector<int64_t> shape, std::span<const float> values) {
+  const auto bytes = std::as_bytes(values);
+  return {std::move(name), "F32", std::move(shape), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+}
+
+void publish_imported(FileSystem& files, const std::string& directory, const ImportedModel& model) {
+  require_complete(model);
+  std::vector<NamedBytes> tensors;
+  bool quantized = false;
+  for (const OwnedTensor& t : model.tensors) {
+    tensors.push_back({t.name, t.dtype, t.shape, std::as_bytes(std::span(t.bytes))});
+    quantized |= t.dtype == "I8";
+  }
+  std::vector<Part> parts = description_parts(model.config, model.languages, model.vocabularies, model.search, 0, quantized);
+  parts.push_back(safetensors_part(kWeightsFile, std::move(tensors), {{"format", "starling"}, {"step", "0"}, {"imported", model.kind}}));
+  parts.insert(parts.end(), model.further_files.begin(), model.further_files.end());
+  publish_directory(files, directory, 0, parts);
+}
+
+}  // namespace starling

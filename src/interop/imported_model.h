@@ -1,0 +1,35 @@
+// A model that another program trained, in the terms of ours, on its way into a model directory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "decode/model_directory.h"
+
+namespace starling {
+
+// A tensor under our name, [in, out] for weights of layers and [tokens, width] for tables, that owns its bytes.
+struct OwnedTensor {
+  std::string name;
+  std::string dtype;  // F32, or I8 with a further tensor NAME.scale as in docs/reference/model-format.md
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+OwnedTensor float_tensor(std::string name, std::vector<int64_t> shape, std::span<const float> values);
+
+struct ImportedModel {
+  std::string kind;  // what was found: "Marian v1.12.43, ..."
+  ModelConfig config;
+  SearchOptions search;
+  Languages languages;
+  Vocabularies vocabularies;
+  std::vector<OwnedTensor> tensors;
+  std::vector<std::string> notes;   // what the user should know, a sentence each
+  std::vector<Part> further_files;  // kept with the model: its licence and README
+};
+
+// Writes the model directory; the parent directory must exist. Throws DataError if a tensor is missing, superfluous, of another shape than
+// the configuration asks for, or not finite.
+void publish_imported(FileSystem& files, const std::string& directory, const ImportedModel& model);
+
+}  // namespace starling

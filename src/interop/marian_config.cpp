@@ -1,0 +1,181 @@
+// Marian's settings. Names and defaults are those of its version 1.12; what a model has beyond them is refused by name.
+#include <yaml-cpp/yaml.h>
+
+#include <optional>
+#include <set>
+
+#include "interop/marian.h"
+
+namespace starling {
+namespace {
+
+constexpr double kMarianEpsilon = 1e-6;  // of its layer normalisation
+
+// A YAML file of settings, each with a default.
+class Settings {
+ public:
+  Settings(const std::string& yaml, std::string where) : where_(std::move(where)) {
+    try {
+      root_ = YAML::Load(yaml);
+    } catch (const YAML::Exception& e) {
+      throw DataError(fmt::format("{}:{}: not valid YAML ({})", where_, e.mark.line + 1, e.msg));
+    }
+    if (!root_.IsMap()) throw DataError(fmt::format("{}: has no settings", where_));
+  }
+  template <class T>
+  T get(const std::string& key, T otherwise) const {
+    const YAML::Node value = root_[key];
+    if (!value.IsDefined() || value.IsNull()) return otherwise;
+    try {
+      return value.as<T>();
+    } catch (const YAML::Exception&) {
+      throw DataError(fmt::format("{}:{}: {} is not of its kind", where_, value.Mark().line + 1, key));
+    }
+  }
+  std::vector<std::string> list(const std::string& key) const { return get(key, std::vector<std::string>()); }
+  // Refuses any value but this one, which an absent key has.
+  template <class T>
+  void require(const std::string& key, T only) const {
+    if (get(key, only) != only) refuse(key);
+  }
+  [[noreturn]] void refuse(const std::string& key) const {
+    YAML::Emitter value;
+    value << YAML::Flow << root_[key];
+    throw ConfigError(fmt::format("{}: the model was trained with {}: {}, which Starling's models do not have; it cannot be imported",
+                                  where_, key, value.c_str()));
+  }
+
+ private:
+  std::string where_;
+  YAML::Node root_;
+};
+
+// The operations on a branch of the residual stream, without dropout, which inference does not have.
+std::string operations(std::string letters) {
+  std::erase(letters, 'd');
+  return letters;
+}
+
+int64_t positive(const Settings& s, const std::string& key) {
+  const auto value = s.get<int64_t>(key, 0);
+  if (value < 1 || value > int64_t{1} << 20) s.refuse(key);
+  return value;
+}
+
+}  // namespace
+
+ModelConfig marian_config(const std::string& yaml, const std::string& where) {
+  const Settings s(yaml, where);
+  if (s.get<std::string>("type", "") != "transformer") s.refuse("type");
+  ModelConfig c = model_preset("transformer-base");
+  c.encoder_layers = positive(s, "enc-depth");
+  c.decoder_layers = positive(s, "dec-depth");
+  c.width = positive(s, "dim-emb");
+  c.heads = positive(s, "transformer-heads");
+  c.feed_forward = positive(s, "transformer-dim-ffn");
+  c.decoder_start = DecoderStart::zero;
+  c.norm_epsilon = kMarianEpsilon;
+  c.output_bias = !s.get("output-omit-bias", false);
+  c.dropout = 0.1;
+
+  const std::string before = operations(s.get<std::string>("transformer-preprocess", "")),
+                    after = operations(s.get<std::string>("transformer-postprocess", "dan"));
+  if (before.empty() && after == "an")
+    c.norm = NormPlace::post;
+  else if (before == "n" && after == "a")
+    c.norm = NormPlace::pre;
+  else
+    s.refuse(before.empty() || before == "n" ? "transformer-postprocess" : "transformer-preprocess");
+  if (!operations(s.get<std::string>("transformer-postprocess-emb", "d")).empty()) s.refuse("transformer-postprocess-emb");
+  const std::string top = c.norm == NormPlace::pre ? "n" : "";
+  if (operations(s.get("transformer-postprocess-top", top)) != top) s.refuse("transformer-postprocess-top");
+
+  const auto activation = s.get<std::string>("transformer-ffn-activation", "swish");
+  if (activation == "relu")
+    c.activation = HiddenActivation::relu;
+  else if (activation == "swish")
+    c.activation = HiddenActivation::swish;
+  else if (activation == "gelu")
+    c.activation = HiddenActivation::gelu_sigmoid;
+  else
+    s.refuse("transformer-ffn-activation");
+
+  const auto autoregression = s.get<std::string>("transformer-decoder-autoreg", "self-attention");
+  if (autoregression == "rnn") {
+    if (s.get<std::string>("dec-cell", "gru") != "ssru") s.refuse("dec-cell");
+    c.autoregression = Autoregression::ssru;
+  } else if (autoregression != "self-attention") {
+    s.refuse("transformer-decoder-autoreg");
+  }
+
+  const bool all = s.get("tied-embeddings-all", false), target = s.get("tied-embeddings", false),
+             source = s.get("tied-embeddings-src", false);
+  if (source && !target && !all) s.refuse("tied-embeddings-src");
+  c.tied_embeddings = all || source ? TiedEmbeddings::all : target ? TiedEmbeddings::decoder : TiedEmbeddings::none;
+
+  s.require<int64_t>("transformer-ffn-depth", 2);
+  const auto decoder_depth = s.get<int64_t>("transformer-decoder-ffn-depth", 0),
+             decoder_width = s.get<int64_t>("transformer-decoder-dim-ffn", 0);
+  if (decoder_depth != 0 && decoder_depth != 2) s.refuse("transformer-decoder-ffn-depth");
+  if (decoder_width != 0 && decoder_width != c.feed_forward) s.refuse("transformer-decoder-dim-ffn");
+  for (const char* key :
+       {"transformer-no-projection", "transformer-no-affine", "transformer-no-bias", "transformer-rnn-projection",
+        "transformer-train-position-embeddings", "transformer-disable-position-embeddings", "transformer-pool", "right-left", "ulr"})
+    s.require(key, false);
+  s.require<int64_t>("lemma-dim-emb", 0);
+  s.require<int64_t>("factors-dim-emb", 0);
+  s.require<std::string>("transformer-attention-mask", "default");
+  for (const char* key : {"transformer-tied-layers", "input-types"})
+    if (!s.list(key).empty()) s.refuse(key);
+  return c;
+}
+
+SearchOptions marian_search(const std::string& yaml, const std::string& where) {
+  const Settings s(yaml, where);
+  SearchOptions o;
+  o.beam = std::clamp<int64_t>(s.get<int64_t>("beam-size", 12), 1, 1024);
+  o.length_penalty = std::clamp(s.get("normalize", 0.0), 0.0, 10.0);
+  o.length_penalty_form = LengthPenaltyForm::power;
+  o.max_length_factor = std::clamp(s.get("max-length-factor", 3.0), 0.0, 100.0);
+  o.max_length_offset = 1;
+  o.allow_unknown = s.get("allow-unk", false);
+  s.require("word-penalty", 0.0);
+  return o;
+}
+
+std::vector<std::string> marian_vocabulary_names(const std::string& yaml, const std::string& where) {
+  return Settings(yaml, where).list("vocabs");
+}
+
+std::vector<std::string> marian_pieces(const std::string& yaml, const std::string& where) {
+  constexpr int64_t kMost = 4 << 20;
+  YAML::Node root;
+  try {
+    root = YAML::Load(yaml);
+  } catch (const YAML::Exception& e) {
+    throw DataError(fmt::format("{}:{}: not valid YAML ({})", where, e.mark.line + 1, e.msg));
+  }
+  if (!root.IsMap()) throw DataError(fmt::format("{}: not a vocabulary of pieces and numbers", where));
+  std::vector<std::string> pieces;
+  std::vector<bool> given;
+  for (const auto& entry : root) {
+    int64_t number = -1;
+    try {
+      number = entry.second.as<int64_t>();
+    } catch (const YAML::Exception&) {
+    }
+    const auto line = entry.first.Mark().line + 1;
+    if (!entry.first.IsScalar() || number < 0 || number >= kMost)
+      throw DataError(fmt::format("{}:{}: not a piece and its number", where, line));
+    const auto at = static_cast<size_t>(number);
+    if (at >= pieces.size()) pieces.resize(at + 1), given.resize(at + 1);
+    if (given[at]) throw DataError(fmt::format("{}:{}: number {} is given twice", where, line, number));
+    pieces[at] = entry.first.Scalar();
+    given[at] = true;
+  }
+  for (size_t i = 0; i < given.size(); ++i)
+    if (!given[i]) throw DataError(fmt::format("{}: no piece has number {}", where, i));
+  return pieces;
+}
+
+}  // namespace starling

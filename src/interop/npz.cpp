@@ -1,0 +1,72 @@
+#include "interop/npz.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "base/error.h"
+#include "interop/zip.h"
+
+namespace starling {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr int kMostDimensions = 8;
+
+// The text behind 'KEY': in a header, a Python dictionary: "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }".
+std::string_view value_of(std::string_view header, const std::string& key) {
+  const size_t at = header.find("'" + key + "':");
+  if (at == std::string_view::npos) return {};
+  header.remove_prefix(at + key.size() + 3);
+  return header.substr(std::min(header.find_first_not_of(' '), header.size()));
+}
+
+}  // namespace
+
+NpyArray read_npy(std::string content, const std::string& where) {
+  const auto broken = [&](const std::string& why) { throw DataError(fmt::format("{}: not an array of NumPy's ({})", where, why)); };
+  if (!content.starts_with(kMagic) || content.size() < 12) broken("its first bytes are others");
+  const int version = content[6];
+  if (version < 1 || version > 3) broken(fmt::format("its format has version {}", version));
+  uint32_t length = 0;
+  std::memcpy(&length, content.data() + 8, version == 1 ? 2 : 4);
+  const size_t begin = version == 1 ? 10 : 12;
+  if (length > content.size() - begin) broken("its header is cut short");
+  const std::string_view header(content.data() + begin, length), type = value_of(header, "descr");
+  if (type.size() < 5 || type[0] != '\'' || (type[1] != '<' && type[1] != '|') || type[4] != '\'')
+    broken(fmt::format("elements of type {}", type.substr(0, type.find(','))));
+  if (!value_of(header, "fortran_order").starts_with("False")) broken("its columns are stored one after another; save it in C order");
+  NpyArray array{.type = std::string(type.substr(2, 2))};
+  std::string_view shape = value_of(header, "shape");
+  if (!shape.starts_with('(')) broken("it has no shape");
+  const auto item = static_cast<uint64_t>(array.type[1] - '0');
+  uint64_t bytes = item;
+  for (shape.remove_prefix(1); !shape.starts_with(')');) {
+    int64_t size = 0;
+    const auto [stop, error] = std::from_chars(shape.data(), shape.data() + shape.size(), size);
+    if (error != std::errc() || size < 0 || array.shape.size() == kMostDimensions) broken("its shape is damaged");
+    shape.remove_prefix(static_cast<size_t>(stop - shape.data()));
+    shape.remove_prefix(std::min(shape.find_first_not_of(", "), shape.size()));
+    if (shape.empty()) broken("its shape is damaged");
+    if (size > 0 && bytes > content.size() / static_cast<uint64_t>(size)) broken("it is cut short");
+    bytes *= static_cast<uint64_t>(size);
+    array.shape.push_back(size);
+  }
+  if (item < 1 || item > 8 || bytes != content.size() - begin - length)
+    broken(fmt::format("{} bytes of elements where its shape asks for {}", content.size() - begin - length, bytes));
+  content.erase(0, begin + length);
+  array.bytes = std::move(content);
+  return array;
+}
+
+std::vector<NpyArray> read_npz(std::span<const std::byte> bytes, const std::string& where) {
+  const ZipArchive zip(bytes, where);
+  std::vector<NpyArray> arrays;
+  for (const ZipEntry& entry : zip.entries()) {
+    if (!entry.name.ends_with(".npy")) throw DataError(fmt::format("{}: {} in it is not an array", where, entry.name));
+    arrays.push_back(read_npy(zip.read(entry), fmt::format("{}: {}", where, entry.name)));
+    arrays.back().name = entry.name.substr(0, entry.name.size() - 4);
+  }
+  return arrays;
+}
+
+}  // namespace starling

@@ -1,0 +1,101 @@
+#include "interop/zip.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
+constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kMostComment = 65535;
+constexpr uint64_t kMostExpansion = 1100;  // deflate makes at most 1,032 bytes of one
+
+template <class T>
+T number_at(std::span<const std::byte> bytes, size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);  // the format is little-endian, as is every machine that we run on
+  return value;
+}
+
+}  // namespace
+
+bool is_zip(std::span<const std::byte> bytes) {
+  return bytes.size() >= kEndBytes && (number_at<uint32_t>(bytes, 0) == kLocal || number_at<uint32_t>(bytes, 0) == kEnd);
+}
+
+ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
+  const auto broken = [&](const std::string& why) {
+    throw DataError(fmt::format("{}: not a zip archive that can be read ({}); fetch the file again", name_, why));
+  };
+  if (bytes.size() < kEndBytes) broken("it is too short");
+  size_t end = bytes.size() - kEndBytes;
+  const size_t first = end > kMostComment ? end - kMostComment : 0;
+  while (number_at<uint32_t>(bytes, end) != kEnd)
+    if (end-- == first) broken("its end is missing: was it cut short?");
+  const auto count = number_at<uint16_t>(bytes, end + 10);
+  const uint64_t size = number_at<uint32_t>(bytes, end + 12), start = number_at<uint32_t>(bytes, end + 16);
+  if (count == 0xffff || start == 0xffffffff) broken("it is of the form for more than 4 GiB, zip64");
+  if (start + size > end) broken("its directory lies beyond its end");
+  size_t at = start;
+  for (int i = 0; i < count; ++i) {
+    if (at + kCentralBytes > end || number_at<uint32_t>(bytes, at) != kCentral) broken(fmt::format("entry {} is damaged", i + 1));
+    const size_t name_bytes = number_at<uint16_t>(bytes, at + 28);
+    const size_t further = size_t{number_at<uint16_t>(bytes, at + 30)} + number_at<uint16_t>(bytes, at + 32);
+    if (at + kCentralBytes + name_bytes + further > end) broken(fmt::format("entry {} is damaged", i + 1));
+    ZipEntry e;
+    e.name.assign(reinterpret_cast<const char*>(bytes.data() + at + kCentralBytes), name_bytes);
+    const auto flags = number_at<uint16_t>(bytes, at + 8), method = number_at<uint16_t>(bytes, at + 10);
+    e.crc = number_at<uint32_t>(bytes, at + 16);
+    e.packed_size = number_at<uint32_t>(bytes, at + 20);
+    e.size = number_at<uint32_t>(bytes, at + 24);
+    e.offset = number_at<uint32_t>(bytes, at + 42);
+    if (flags & 1) broken(fmt::format("{} is encrypted", e.name));
+    if (method != 0 && method != 8) broken(fmt::format("{} is packed by method {}, neither stored nor deflated", e.name, method));
+    e.deflated = method == 8;
+    if (e.packed_size == 0xffffffff || e.size == 0xffffffff) broken(fmt::format("{} has 4 GiB or more", e.name));
+    if (!e.deflated && e.size != e.packed_size) broken(fmt::format("{} has two sizes", e.name));
+    if (e.size > (e.packed_size + 1) * kMostExpansion) broken(fmt::format("{} cannot have {} bytes", e.name, e.size));
+    entries_.push_back(std::move(e));
+    at += kCentralBytes + name_bytes + further;
+  }
+}
+
+const ZipEntry* ZipArchive::find(std::string_view name) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const ZipEntry& e) { return e.name == name; });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+std::string ZipArchive::read(const ZipEntry& entry) const {
+  const auto broken = [&](const char* why) { throw DataError(fmt::format("{}: {} {}; fetch the archive again", name_, entry.name, why)); };
+  if (entry.offset + kLocalBytes > bytes_.size() || number_at<uint32_t>(bytes_, entry.offset) != kLocal)
+    broken("is not where it should be");
+  const uint64_t begin =
+      entry.offset + kLocalBytes + number_at<uint16_t>(bytes_, entry.offset + 26) + number_at<uint16_t>(bytes_, entry.offset + 28);
+  if (begin + entry.packed_size > bytes_.size()) broken("is cut short");
+  const std::span<const std::byte> packed = bytes_.subspan(begin, entry.packed_size);
+  std::string content;
+  if (entry.deflated) {
+    content.resize(entry.size);
+    z_stream stream{};
+    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
+    stream.avail_in = static_cast<uInt>(packed.size());
+    stream.next_out = reinterpret_cast<Bytef*>(content.data());
+    stream.avail_out = static_cast<uInt>(content.size());
+    const int status = inflate(&stream, Z_FINISH);
+    const bool whole = status == Z_STREAM_END && stream.avail_out == 0;
+    inflateEnd(&stream);
+    if (!whole) broken("is damaged");
+  } else {
+    content.assign(reinterpret_cast<const char*>(packed.data()), packed.size());
+  }
+  if (crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())) != entry.crc)
+    broken("is damaged: its checksum is wrong");
+  return content;
+}
+
+}  // namespace starling

@@ -1,0 +1,38 @@
+// Reads zip archives (PKWARE's APPNOTE.TXT, sections 4.3 and 4.4): stored and deflated entries below 4 GiB. Foreign input: for any bytes,
+// it returns what the entries hold, checked against their sizes and CRC-32, or throws DataError.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace starling {
+
+struct ZipEntry {
+  std::string name;  // as in the archive, of directories too ("folder/")
+  uint64_t size = 0;
+  uint64_t packed_size = 0, offset = 0;  // offset of the local header
+  uint32_t crc = 0;
+  bool deflated = false;
+};
+
+class ZipArchive {
+ public:
+  // The bytes must outlive the archive; `name` begins messages.
+  ZipArchive(std::span<const std::byte> bytes, std::string name);
+  const std::vector<ZipEntry>& entries() const { return entries_; }
+  const ZipEntry* find(std::string_view name) const;
+  // Returns the content of an entry.
+  std::string read(const ZipEntry& entry) const;
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::string name_;
+  std::vector<ZipEntry> entries_;
+};
+
+// Whether bytes begin as those of a zip archive do.
+bool is_zip(std::span<const std::byte> bytes);
+
+}  // namespace starling
