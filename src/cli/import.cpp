@@ -17,9 +17,9 @@ void run_import(const ImportOptions& o) {
 }  // namespace
 
 void add_import(CLI::App& app) {
-  auto* sub = app.add_subcommand("import", "make a model directory of a model that Marian or OPUS-MT trained");
+  auto* sub = app.add_subcommand("import", "make a model directory of a model of CTranslate2, Argos, Marian, OPUS-MT or Firefox");
   auto o = std::make_shared<ImportOptions>();
-  sub->add_option("from", o->from, "folder, zip archive or model.npz")->required();
+  sub->add_option("from", o->from, "folder, zip archive, .argosmodel, model.npz or .bin")->required();
   sub->add_option("-o,--output", o->output, "model directory to write; must not exist")->required();
   sub->add_option("--vocab,--source-vocab", o->vocabularies.source, "SentencePiece model, if the folder does not name it");
   sub->add_option("--target-vocab", o->vocabularies.target, "the target's; default: the source's");

@@ -39,6 +39,7 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& behind_dashes) {
   add_average(app);
   add_quantize(app);
   add_import(app);
+  add_export(app);
   add_bench(app);
   add_demo_corpus(app);
 }

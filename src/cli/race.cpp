@@ -8,8 +8,8 @@
 #include "base/files.h"
 #include "base/stop_note.h"
 #include "cli/cluster.h"
-#include "experiments/race_screen.h"
 #include "cli/verbs.h"
+#include "experiments/race_screen.h"
 
 namespace starling {
 namespace {

@@ -9,11 +9,11 @@
 #include "base/counted.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
-#include "storage/result_file.h"
 #include "cli/verbs.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
 #include "storage/outputs.h"
+#include "storage/result_file.h"
 
 namespace starling {
 namespace {

@@ -19,7 +19,6 @@
 #include "base/start_threads.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
-#include "storage/result_file.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "comm/shard_communicator.h"
@@ -30,6 +29,7 @@
 #include "decode/document_parts.h"
 #include "decode/translator.h"
 #include "storage/outputs.h"
+#include "storage/result_file.h"
 
 namespace starling {
 namespace {

@@ -21,6 +21,7 @@ void add_evaluate(CLI::App& app);
 void add_average(CLI::App& app);
 void add_quantize(CLI::App& app);
 void add_import(CLI::App& app);
+void add_export(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_bench_distributed(CLI::App& bench);  // subcommands of bench
 void add_bench_data(CLI::App& bench);

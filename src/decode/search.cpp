@@ -156,8 +156,9 @@ void Search::join() {
     s.key = joining_[i].key;
     s.options = o;
     s.number = numbers[i];
-    s.source_tokens = static_cast<int64_t>(joining_[i].source.size());
+    s.source_tokens = static_cast<int64_t>(joining_[i].source.size()) - (model_.config().source_end ? 0 : 1);
     s.limit = std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * static_cast<double>(s.source_tokens)) + o.max_length_offset);
+    s.limit = std::min(s.limit, longest_sentence(model_.config()));
     s.longest_penalty = penalty(o, s.limit);
     s.live = {{-1, model_.vocabulary().begin, -1, 0.0}};
     sentences_.push_back(std::move(s));

@@ -22,7 +22,7 @@ Translator::Translator(Model& model, const Vocabularies& vocabularies, const Sea
       vocabularies_(vocabularies),
       options_(options),
       batch_sentences_(batch_sentences),
-      max_source_tokens_(max_source_tokens) {
+      max_source_tokens_(std::min(max_source_tokens, longest_sentence(model.config()) - 1)) {
   if (model.parameters().shards()) {
     workers_.push_back({share_model(model, model.parameters().backend()), {}});
     return;

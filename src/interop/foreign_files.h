@@ -12,7 +12,8 @@ namespace starling {
 class ForeignFiles {
  public:
   virtual ~ForeignFiles() = default;
-  // The names of the files, sorted; of an archive without the folder that all of them lie in, if there is one.
+  // The names of the files, sorted: of a directory also those one folder below ("model/model.bin"), of an archive all, without the folder
+  // that all of them lie in, if there is one.
   virtual const std::vector<std::string>& names() const = 0;
   // Returns the content of one of them.
   virtual std::string read(const std::string& name) const = 0;
@@ -26,5 +27,11 @@ class ForeignFiles {
 
 // Opens a path; a file that is not an archive of files has its own name only. Throws IoError or DataError.
 std::unique_ptr<ForeignFiles> open_foreign(FileSystem& files, const std::string& path);
+
+// The content of a file that may be packed by gzip or Zstandard. Throws DataError, beginning with `where`, if it is damaged or would have
+// more than 8 GiB.
+std::string unpacked(std::string content, const std::string& where);
+// A name without .gz or .zst.
+std::string without_packing(const std::string& name);
 
 }  // namespace starling

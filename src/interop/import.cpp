@@ -1,5 +1,7 @@
 #include "interop/import.h"
 
+#include "interop/ct2.h"
+#include "interop/marian.h"
 #include "storage/outputs.h"
 
 namespace starling {
@@ -9,10 +11,15 @@ ImportedModel import_model(FileSystem& files, const ImportOptions& o) {
   refuse_run_files({"--output", o.output});
   check(o.languages, "import");
   const auto folder = open_foreign(files, o.from);
-  if (!is_marian(*folder))
-    throw ConfigError(fmt::format("{}: not a model that can be imported: no model.npz of Marian's or OPUS-MT is there", o.from));
-  ImportedModel model = read_marian(files, *folder, o.vocabularies);
-  model.languages = o.languages;
+  const bool ct2 = !ct2_model_in(*folder).empty();
+  if (!ct2 && !is_marian(*folder))
+    throw ConfigError(
+        fmt::format("{}: not a model that can be imported: neither CTranslate2's model.bin nor a model.npz or .bin of Marian, OPUS-MT or "
+                    "Firefox is there",
+                    o.from));
+  ImportedModel model = ct2 ? read_ct2_model(files, *folder, o.vocabularies) : read_marian(files, *folder, o.vocabularies);
+  if (!o.languages.source.empty()) model.languages.source = o.languages.source;
+  if (!o.languages.target.empty()) model.languages.target = o.languages.target;
   refuse_own_input({"--output", o.output}, {{"the model", o.from}});
   files.make_directories(parent_path(o.output));
   publish_imported(files, o.output, model);

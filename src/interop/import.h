@@ -1,7 +1,8 @@
 // `starling import`: models that other programs trained become model directories.
 #pragma once
 
-#include "interop/marian.h"
+#include "interop/imported_model.h"
+#include "interop/vocabulary_files.h"
 
 namespace starling {
 

@@ -4,42 +4,109 @@
 #include <cstring>
 #include <map>
 
+#include "interop/marian_bin.h"
 #include "interop/marian_names.h"
+#include "interop/npz.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
 
 constexpr const char* kSettings = "special:model.yml";
+constexpr const char* kFirefoxSearch = "beam-size: 1\nnormalize: 1\nmax-length-factor: 2\n";
 
-bool is_model_file(const std::string& name) { return name.ends_with(".npz") && !name.ends_with("optimizer.npz"); }
+// The models of a folder: model.npz, and .bin whose content is a model's. (A lexical shortlist is a .bin too.)
+std::vector<std::string> models_of(const ForeignFiles& folder) {
+  std::vector<std::string> models;
+  for (const std::string& name : folder.names()) {
+    const std::string plain = without_packing(name);
+    if (plain.ends_with(".npz") && !plain.ends_with("optimizer.npz")) models.push_back(name);
+    if (plain.ends_with(".bin") && !plain.starts_with("lex.") && is_marian_bin(unpacked(folder.read(name), folder.where(name))))
+      models.push_back(name);
+  }
+  return models;
+}
 
 std::string only_model(const ForeignFiles& folder) {
-  std::vector<std::string> models;
-  for (const std::string& name : folder.names())
-    if (is_model_file(name)) models.push_back(name);
+  const std::vector<std::string> models = models_of(folder);
   if (models.size() > 1)
     throw ConfigError(
         fmt::format("{}: there are {} models ({}); name the file of one", folder.where(""), models.size(), fmt::join(models, ", ")));
   return models.front();
 }
 
+std::vector<ForeignArray> read_arrays(const ForeignFiles& folder, const std::string& name) {
+  const std::string content = unpacked(folder.read(name), folder.where(name));
+  return is_marian_bin(content) ? read_marian_bin(content, folder.where(name))
+                                : read_npz(std::as_bytes(std::span(content)), folder.where(name));
+}
+
+// The parts of one of our matrices, with the same number of rows.
+struct Parts {
+  std::vector<const ForeignArray*> arrays;
+  int64_t rows = 0, columns = 0;
+  bool integers() const {
+    return std::all_of(arrays.begin(), arrays.end(), [](const ForeignArray* a) { return a->type == "q8"; });
+  }
+};
+
 // [rows, columns] of an array; a vector has one row.
-std::pair<int64_t, int64_t> matrix_shape(const NpyArray& a, const std::string& where) {
+std::pair<int64_t, int64_t> matrix_shape(const ForeignArray& a, const std::string& where) {
   if (a.shape.size() == 1) return {1, a.shape[0]};
   if (a.shape.size() != 2) throw DataError(fmt::format("{}: {} has {} dimensions", where, a.name, a.shape.size()));
   return {a.shape[0], a.shape[1]};
 }
 
-std::vector<float> floats_of(const NpyArray& a, const std::string& where) {
+std::vector<float> floats_of(const ForeignArray& a, const std::string& where) {
+  if (a.type == "q8") {
+    std::vector<float> values;
+    values.reserve(a.bytes.size());
+    for (const char c : a.bytes) values.push_back(a.unit * static_cast<float>(static_cast<int8_t>(c)));
+    return values;
+  }
   if (a.type != "f4") throw DataError(fmt::format("{}: {} has elements of type {}, not f4", where, a.name, a.type));
   std::vector<float> values(a.bytes.size() / sizeof(float));
   std::memcpy(values.data(), a.bytes.data(), a.bytes.size());
   return values;
 }
 
+// Parts side by side, as floats, or as integers where all of them are. A row that is a table's token has one unit, as all columns of a
+// part.
+void add_tensor(const std::string& name, const Parts& parts, const std::string& where, std::vector<OwnedTensor>& tensors) {
+  const auto side_by_side = [&](int64_t element, const std::vector<std::string_view>& data) {
+    std::string bytes;
+    bytes.reserve(static_cast<size_t>(parts.rows * parts.columns * element));
+    for (int64_t r = 0; r < parts.rows; ++r)
+      for (const std::string_view part : data) {
+        const size_t row = part.size() / static_cast<size_t>(std::max<int64_t>(parts.rows, 1));
+        bytes += part.substr(static_cast<size_t>(r) * row, row);
+      }
+    return bytes;
+  };
+  const bool vector = name.ends_with("bias") || name.ends_with("norm.scale");
+  const std::vector<int64_t> shape = vector && parts.rows == 1 ? std::vector{parts.columns} : std::vector{parts.rows, parts.columns};
+  if (parts.integers()) {
+    std::vector<std::string_view> data;
+    std::vector<float> scales;  // weight = scale * integer / 127
+    const bool table = name.ends_with("embedding") || name == "decoder.output";
+    for (const ForeignArray* a : parts.arrays) {
+      data.push_back(a->bytes);
+      scales.insert(scales.end(), static_cast<size_t>(table ? parts.rows : matrix_shape(*a, where).second), 127 * a->unit);
+    }
+    tensors.push_back({name, "I8", shape, side_by_side(1, data)});
+    tensors.push_back(
+        float_tensor(name + ".scale", table ? std::vector<int64_t>{parts.rows, 1} : std::vector<int64_t>{1, parts.columns}, scales));
+    return;
+  }
+  std::vector<std::vector<float>> values;
+  std::vector<std::string_view> data;
+  for (const ForeignArray* a : parts.arrays) values.push_back(floats_of(*a, where));
+  for (const std::vector<float>& v : values) data.emplace_back(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(float));
+  tensors.push_back({name, "F32", shape, side_by_side(sizeof(float), data)});
+}
+
 // Older versions keep the output layer's weight the other way round.
-void turn_output(std::map<std::string, NpyArray>& arrays, const std::string& where) {
+void turn_output(std::map<std::string, ForeignArray>& arrays, const std::string& where) {
   const auto found = arrays.find("decoder_ff_logit_out_W");
   if (found == arrays.end()) return;
   const auto [rows, columns] = matrix_shape(found->second, where);
@@ -47,7 +114,8 @@ void turn_output(std::map<std::string, NpyArray>& arrays, const std::string& whe
   std::vector<float> turned(values.size());
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < columns; ++c) turned[static_cast<size_t>(c * rows + r)] = values[static_cast<size_t>(r * columns + c)];
-  NpyArray array{.name = "decoder_ff_logit_out_Wt", .type = "f4", .shape = {columns, rows}, .bytes = std::string(values.size() * 4, '\0')};
+  ForeignArray array{
+      .name = "decoder_ff_logit_out_Wt", .type = "f4", .shape = {columns, rows}, .bytes = std::string(values.size() * 4, '\0')};
   std::memcpy(array.bytes.data(), turned.data(), array.bytes.size());
   arrays.erase(found);
   arrays.emplace(array.name, std::move(array));
@@ -55,8 +123,10 @@ void turn_output(std::map<std::string, NpyArray>& arrays, const std::string& whe
 
 Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const std::string& path, const std::string& numbers, bool written,
                          int64_t rows) {
-  const auto content = [&](const std::string& name) { return folder.has(name) ? folder.read(name) : files.read_file(name); };
   const auto where = [&](const std::string& name) { return folder.has(name) ? folder.where(name) : name; };
+  const auto content = [&](const std::string& name) {
+    return unpacked(folder.has(name) ? folder.read(name) : files.read_file(name), where(name));
+  };
   std::string model = content(path);
   if (numbers.empty()) return Vocabulary::from_bytes(std::move(model), where(path));
   if (const auto why = vocabulary_format::defect(model))
@@ -83,8 +153,17 @@ VocabularyFiles find_vocabularies(const ForeignFiles& folder, VocabularyFiles v,
       take(file_name(named[0]), "source.spm", v.source, v.source_numbers);
       take(file_name(named[1]), "target.spm", v.target, v.target_numbers);
     }
-    if (const auto models = folder.ending(".spm"); v.source.empty() && models.size() == 1) v.source = models[0];
-    if (v.source.empty() && folder.has("source.spm") && folder.has("target.spm")) v.source = "source.spm", v.target = "target.spm";
+    std::vector<std::string> models;
+    for (const std::string& name : folder.names())
+      if (without_packing(name).ends_with(".spm")) models.push_back(name);
+    const auto beginning = [&](const std::string& begin) {
+      const auto found = std::find_if(models.begin(), models.end(), [&](const std::string& name) { return name.starts_with(begin); });
+      return found == models.end() ? std::string() : *found;
+    };
+    if (v.source.empty() && models.size() == 1) v.source = models[0];
+    for (const auto& [source, target] : {std::pair{"source.spm", "target.spm"}, {"srcvocab.", "trgvocab."}})
+      if (v.source.empty() && !beginning(source).empty() && !beginning(target).empty())
+        v.source = beginning(source), v.target = beginning(target);
   }
   if (v.source.empty())
     throw ConfigError(fmt::format("{}: no SentencePiece model is there; name it by --vocab, or both by --source-vocab and --target-vocab",
@@ -97,35 +176,29 @@ VocabularyFiles find_vocabularies(const ForeignFiles& folder, VocabularyFiles v,
 
 std::vector<std::string> marian_vocabulary_names(const std::string& yaml, const std::string& where);  // marian_config.cpp
 
-std::vector<OwnedTensor> marian_tensors(std::vector<NpyArray> list, const ModelConfig& config, const std::string& where) {
-  std::map<std::string, NpyArray> arrays;
-  for (NpyArray& a : list)
-    if (!a.name.starts_with("special:")) arrays[a.name] = std::move(a);
+std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const ModelConfig& config, const std::string& where) {
+  std::map<std::string, ForeignArray> arrays;
+  for (ForeignArray& a : list)
+    if (!a.name.starts_with("special:") && !a.name.ends_with("_QuantMultA")) arrays[a.name] = std::move(a);
   turn_output(arrays, where);
   std::vector<OwnedTensor> tensors;
+  std::vector<std::string> used;
   for (const MarianName& name : marian_names(config)) {
-    std::vector<std::vector<float>> parts;
-    std::vector<int64_t> widths;
-    int64_t rows = 0, columns = 0;
+    Parts parts;
     for (const std::string& theirs : name.theirs) {
       const auto found = arrays.find(theirs);
       if (found == arrays.end()) throw DataError(fmt::format("{}: it has no {}", where, theirs));
-      const auto [r, c] = matrix_shape(found->second, where);
-      if (!parts.empty() && r != rows) throw DataError(fmt::format("{}: {} has {} rows, {} {}", where, theirs, r, name.theirs[0], rows));
-      parts.push_back(floats_of(found->second, where));
-      widths.push_back(c);
-      rows = r;
-      columns += c;
-      arrays.erase(found);
+      const auto [rows, columns] = matrix_shape(found->second, where);
+      if (!parts.arrays.empty() && rows != parts.rows)
+        throw DataError(fmt::format("{}: {} has {} rows, {} {}", where, theirs, rows, name.theirs[0], parts.rows));
+      parts.arrays.push_back(&found->second);
+      parts.rows = rows;
+      parts.columns += columns;
+      used.push_back(theirs);
     }
-    std::vector<float> values;
-    values.reserve(static_cast<size_t>(rows * columns));
-    for (int64_t r = 0; r < rows; ++r)
-      for (size_t i = 0; i < parts.size(); ++i)
-        values.insert(values.end(), parts[i].begin() + r * widths[i], parts[i].begin() + (r + 1) * widths[i]);
-    const bool vector = name.ours.ends_with("bias") || name.ours.ends_with("norm.scale");
-    tensors.push_back(float_tensor(name.ours, vector && rows == 1 ? std::vector{columns} : std::vector{rows, columns}, values));
+    add_tensor(name.ours, parts, where, tensors);
   }
+  for (const std::string& name : used) arrays.erase(name);
   if (!arrays.empty()) {
     std::vector<std::string> rest;
     for (const auto& [name, array] : arrays) rest.push_back(name);
@@ -135,16 +208,12 @@ std::vector<OwnedTensor> marian_tensors(std::vector<NpyArray> list, const ModelC
   return tensors;
 }
 
-bool is_marian(const ForeignFiles& folder) { return std::any_of(folder.names().begin(), folder.names().end(), is_model_file); }
+bool is_marian(const ForeignFiles& folder) { return !models_of(folder).empty(); }
 
 ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const VocabularyFiles& given) {
   const std::string name = only_model(folder), where = folder.where(name);
-  std::vector<NpyArray> arrays;
-  {
-    const std::string content = folder.read(name);
-    arrays = read_npz(std::as_bytes(std::span(content)), where);
-  }
-  const auto settings = std::find_if(arrays.begin(), arrays.end(), [](const NpyArray& a) { return a.name == kSettings; });
+  std::vector<ForeignArray> arrays = read_arrays(folder, name);
+  const auto settings = std::find_if(arrays.begin(), arrays.end(), [](const ForeignArray& a) { return a.name == kSettings; });
   if (settings == arrays.end()) throw DataError(fmt::format("{}: it has no {}, so it is not a model of Marian's", where, kSettings));
   const std::string yaml = settings->bytes.substr(0, settings->bytes.find('\0'));
   const ModelConfig config = marian_config(yaml, where + ": " + kSettings);
@@ -158,18 +227,23 @@ ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const V
     search = marian_search(text, folder.where(*decoder));
     named = marian_vocabulary_names(text, folder.where(*decoder));
   } else {
-    search = marian_search("{}", where);
-    notes.push_back("There is no decoder.yml, so the search has Marian's defaults: beam 12, no length penalty.");
+    const bool firefox = without_packing(name).ends_with(".bin");
+    search = marian_search(firefox ? kFirefoxSearch : "{}", where);
+    notes.push_back(firefox ? "The search has Firefox's settings: beam 1, length penalty 1. A larger beam translates better."
+                            : "There is no decoder.yml, so the search has Marian's defaults: beam 12, no length penalty.");
   }
   const VocabularyFiles v = find_vocabularies(folder, given, named);
   const auto rows = [&](const char* table) {
-    const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const NpyArray& a) { return a.name == "Wemb" || a.name == table; });
+    const auto found =
+        std::find_if(arrays.begin(), arrays.end(), [&](const ForeignArray& a) { return a.name == "Wemb" || a.name == table; });
     return found == arrays.end() || found->shape.empty() ? 0 : found->shape[0];
   };
   const bool joint = v.source == v.target && v.source_numbers == v.target_numbers;
   Vocabulary source = vocabulary_of(files, folder, v.source, v.source_numbers, joint, rows("encoder_Wemb"));
   std::optional<Vocabulary> target;
   if (!joint) target = vocabulary_of(files, folder, v.target, v.target_numbers, true, rows("decoder_Wemb"));
+  for (const std::string& file : folder.names())
+    if (file.starts_with("lex.")) notes.push_back(fmt::format("{}, a lexical shortlist, is not needed: all pieces are considered.", file));
   if (folder.has("preprocess.sh"))
     notes.push_back("Its preprocess.sh, which normalises punctuation and spaces, is not applied; most text does not need it.");
 

@@ -1,19 +1,13 @@
-// Models of Marian (marian-nmt.github.io) and of OPUS-MT, which are Marian's: model.npz with its settings inside, a vocabulary for each
-// side, decoder.yml.
+// Models of Marian (marian-nmt.github.io), of OPUS-MT and of Firefox, which are Marian's: model.npz or .bin with its settings inside, a
+// vocabulary for each side, decoder.yml.
 #pragma once
 
+#include "interop/foreign_array.h"
 #include "interop/foreign_files.h"
 #include "interop/imported_model.h"
-#include "interop/npz.h"
+#include "interop/vocabulary_files.h"
 
 namespace starling {
-
-// Where the vocabularies are, if the folder does not say: SentencePiece models, and pieces by number (vocab.yml) where a model has its own
-// numbers. The target's are the source's if empty.
-struct VocabularyFiles {
-  std::string source, target;
-  std::string source_numbers, target_numbers;
-};
 
 // The settings that a model of Marian's was trained with (special:model.yml), as ours. Throws ConfigError naming the option if Starling has
 // no such model.
@@ -23,7 +17,7 @@ ModelConfig marian_config(const std::string& yaml, const std::string& where);
 SearchOptions marian_search(const std::string& yaml, const std::string& where);
 
 // The weights by our names.
-std::vector<OwnedTensor> marian_tensors(std::vector<NpyArray> arrays, const ModelConfig& config, const std::string& where);
+std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> arrays, const ModelConfig& config, const std::string& where);
 
 // The pieces of a vocab.yml by number.
 std::vector<std::string> marian_pieces(const std::string& yaml, const std::string& where);

@@ -22,7 +22,7 @@ std::string_view value_of(std::string_view header, const std::string& key) {
 
 }  // namespace
 
-NpyArray read_npy(std::string content, const std::string& where) {
+ForeignArray read_npy(std::string content, const std::string& where) {
   const auto broken = [&](const std::string& why) { throw DataError(fmt::format("{}: not an array of NumPy's ({})", where, why)); };
   if (!content.starts_with(kMagic) || content.size() < 12) broken("its first bytes are others");
   const int version = content[6];
@@ -35,7 +35,7 @@ NpyArray read_npy(std::string content, const std::string& where) {
   if (type.size() < 5 || type[0] != '\'' || (type[1] != '<' && type[1] != '|') || type[4] != '\'')
     broken(fmt::format("elements of type {}", type.substr(0, type.find(','))));
   if (!value_of(header, "fortran_order").starts_with("False")) broken("its columns are stored one after another; save it in C order");
-  NpyArray array{.type = std::string(type.substr(2, 2))};
+  ForeignArray array{.type = std::string(type.substr(2, 2))};
   std::string_view shape = value_of(header, "shape");
   if (!shape.starts_with('(')) broken("it has no shape");
   const auto item = static_cast<uint64_t>(array.type[1] - '0');
@@ -58,9 +58,27 @@ NpyArray read_npy(std::string content, const std::string& where) {
   return array;
 }
 
-std::vector<NpyArray> read_npz(std::span<const std::byte> bytes, const std::string& where) {
+std::string npz_of(std::span<const ForeignArray> arrays) {
+  constexpr size_t kAlign = 64;  // of the elements
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const ForeignArray& a : arrays) {
+    const std::string shape = fmt::format("({}{})", fmt::join(a.shape, ", "), a.shape.size() == 1 ? "," : "");
+    std::string header =
+        fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}", a.type[1] == '1' ? '|' : '<', a.type, shape);
+    header.resize((header.size() + 1 + 10 + kAlign - 1) / kAlign * kAlign - 11, ' ');
+    header += '\n';
+    std::string content(kMagic);
+    content += std::string_view("\1\0", 2);
+    content += static_cast<char>(header.size() & 0xff);
+    content += static_cast<char>(header.size() >> 8);
+    files.emplace_back(a.name + ".npy", content + header + a.bytes);
+  }
+  return zip_archive(files);
+}
+
+std::vector<ForeignArray> read_npz(std::span<const std::byte> bytes, const std::string& where) {
   const ZipArchive zip(bytes, where);
-  std::vector<NpyArray> arrays;
+  std::vector<ForeignArray> arrays;
   for (const ZipEntry& entry : zip.entries()) {
     if (!entry.name.ends_with(".npy")) throw DataError(fmt::format("{}: {} in it is not an array", where, entry.name));
     arrays.push_back(read_npy(zip.read(entry), fmt::format("{}: {}", where, entry.name)));

@@ -2,20 +2,16 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <vector>
+
+#include "interop/foreign_array.h"
 
 namespace starling {
 
-struct NpyArray {
-  std::string name;
-  std::string type;  // "f4", "f2", "i1", ...: kind and bytes of an element
-  std::vector<int64_t> shape;
-  std::string bytes;  // row-major, little-endian
-};
-
 // Throws DataError, beginning with `where`, for anything else.
-std::vector<NpyArray> read_npz(std::span<const std::byte> bytes, const std::string& where);
-NpyArray read_npy(std::string content, const std::string& where);
+std::vector<ForeignArray> read_npz(std::span<const std::byte> bytes, const std::string& where);
+ForeignArray read_npy(std::string content, const std::string& where);
+
+// The same the other way round.
+std::string npz_of(std::span<const ForeignArray> arrays);
 
 }  // namespace starling

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
+#include "interop/foreign_bytes.h"
 
 namespace starling {
 namespace {
@@ -22,6 +22,43 @@ T number_at(std::span<const std::byte> bytes, size_t at) {
 }
 
 }  // namespace
+
+std::string zip_archive(std::span<const std::pair<std::string, std::string>> files) {
+  constexpr uint64_t kVersionNeeded = 20, kFirstDay = 0x21;  // 1 January 1980
+  std::string archive, directory;
+  for (const auto& [name, content] : files) {
+    std::string head;
+    append_number(head, kVersionNeeded, 2);
+    append_number(head, 0, 4);  // flags, stored
+    append_number(head, 0, 2);
+    append_number(head, kFirstDay, 2);
+    append_number(head, crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())), 4);
+    append_number(head, content.size(), 4);
+    append_number(head, content.size(), 4);
+    append_number(head, name.size(), 2);
+    append_number(head, 0, 2);
+    append_number(directory, kCentral, 4);
+    append_number(directory, kVersionNeeded, 2);
+    directory += head;
+    append_number(directory, 0, 10);
+    append_number(directory, archive.size(), 4);
+    directory += name;
+    append_number(archive, kLocal, 4);
+    archive += head + name + content;
+    if (archive.size() + directory.size() + kEndBytes > 0xffffffff)
+      throw ConfigError(fmt::format("{} and the files before it are too large for a zip archive", name));
+  }
+  const uint64_t start = archive.size();
+  archive += directory;
+  append_number(archive, kEnd, 4);
+  append_number(archive, 0, 4);
+  append_number(archive, files.size(), 2);
+  append_number(archive, files.size(), 2);
+  append_number(archive, directory.size(), 4);
+  append_number(archive, start, 4);
+  append_number(archive, 0, 2);
+  return archive;
+}
 
 bool is_zip(std::span<const std::byte> bytes) {
   return bytes.size() >= kEndBytes && (number_at<uint32_t>(bytes, 0) == kLocal || number_at<uint32_t>(bytes, 0) == kEnd);

@@ -1,10 +1,11 @@
-// Reads zip archives (PKWARE's APPNOTE.TXT, sections 4.3 and 4.4): stored and deflated entries below 4 GiB. Foreign input: for any bytes,
-// it returns what the entries hold, checked against their sizes and CRC-32, or throws DataError.
+// Reads and writes zip archives (PKWARE's APPNOTE.TXT, sections 4.3 and 4.4): stored and deflated entries below 4 GiB. Foreign input: for
+// any bytes, it returns what the entries hold, checked against their sizes and CRC-32, or throws DataError.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace starling {
@@ -31,6 +32,9 @@ class ZipArchive {
   std::string name_;
   std::vector<ZipEntry> entries_;
 };
+
+// An archive of these files, stored as they are. Throws ConfigError if it had 4 GiB or more.
+std::string zip_archive(std::span<const std::pair<std::string, std::string>> files);
 
 // Whether bytes begin as those of a zip archive do.
 bool is_zip(std::span<const std::byte> bytes);

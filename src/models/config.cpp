@@ -1,5 +1,7 @@
 #include "models/config.h"
 
+#include <limits>
+
 #include "base/error.h"
 
 namespace starling {
@@ -44,6 +46,9 @@ ModelConfig model_preset(const std::string& name) {
 }
 
 void check(const ModelConfig& c) {
+  if (c.position_table > 0 && c.position_table <= c.first_position + 1)
+    throw ConfigError(fmt::format("model.position-table: {} rows leave none for sentences that begin with row {}; raise it",
+                                  c.position_table, c.first_position));
   if (architecture_of(c.preset) != Architecture::gnmt) return;
   if (c.attention_place == AttentionPlace::bottom) {
     if (c.decoder_layers < 2)
@@ -71,6 +76,10 @@ Architecture architecture_of(const std::string& preset) {
   if (preset.starts_with("transformer")) return Architecture::transformer;
   if (preset.starts_with("gnmt")) return Architecture::gnmt;
   throw ConfigError(fmt::format("model.preset: there is no model '{}'", preset));
+}
+
+int64_t longest_sentence(const ModelConfig& c) {
+  return c.position_table > 0 ? c.position_table - c.first_position : std::numeric_limits<int64_t>::max();
 }
 
 namespace {

@@ -17,8 +17,8 @@ enum class HiddenActivation : uint8_t { relu, swish, gelu, gelu_tanh, gelu_sigmo
 constexpr auto words(HiddenActivation) { return std::array{"relu", "swish", "gelu", "gelu-tanh", "gelu-sigmoid"}; }
 enum class Autoregression : uint8_t { self_attention, ssru };
 constexpr auto words(Autoregression) { return std::array{"self-attention", "ssru"}; }
-enum class DecoderStart : uint8_t { token, zero };
-constexpr auto words(DecoderStart) { return std::array{"token", "zero"}; }
+enum class DecoderStart : uint8_t { token, end, zero };
+constexpr auto words(DecoderStart) { return std::array{"token", "end", "zero"}; }
 enum class AttentionScore : uint8_t { additive, normalized, dot };
 constexpr auto words(AttentionScore) { return std::array{"additive", "normalized", "dot"}; }
 enum class AttentionQuery : uint8_t { current, previous };
@@ -43,6 +43,10 @@ struct ModelConfig {
   Autoregression autoregression = Autoregression::self_attention;
   DecoderStart decoder_start = DecoderStart::token;
   bool output_bias = false;
+  bool source_end = true;      // the encoder reads the end of sentence
+  int64_t first_position = 0;  // of the sinusoids
+  int64_t position_table = 0;  // rows of learnt positions; 0: sinusoids
+  double embedding_scale = 0;  // 0: sqrt(width)
   double norm_epsilon = 1e-5;
   // Recurrent models (presets gnmt...).
   AttentionScore attention = AttentionScore::additive;
@@ -106,11 +110,22 @@ void visit(Visitor& v, ModelConfig& c) {
   v.choice("autoregression", c.autoregression,
            "how the decoder looks back: by self-attention, or by simpler recurrent units (SSRU), whose steps cost the same at any length")
       .needs(preset, transformers);
-  v.choice("decoder-start", c.decoder_start, "the decoder's first input: the vocabulary's <s>, or, as in Marian, an embedding of zeros")
+  v.choice("decoder-start", c.decoder_start,
+           "the decoder's first input: the vocabulary's <s>, its </s> (end), or, as in Marian, an embedding of zeros")
       .needs(preset, transformers);
   v.field("output-bias", c.output_bias, "the output layer has a bias for each piece").needs(preset, transformers);
+  v.field("source-end", c.source_end, "the encoder reads an end of sentence behind the source").needs(preset, transformers);
+  v.field("first-position", c.first_position, "number of the first position of each sentence", 0, 16).needs(preset, transformers);
+  v.field("position-table", c.position_table,
+          "learn positions, in a table of so many rows, which no sentence may exceed; 0 = sinusoids, without a limit", 0, 1 << 20)
+      .needs(preset, transformers);
+  v.field("embedding-scale", c.embedding_scale, "embeddings are multiplied by this; 0 = sqrt(width)", 0.0, 1000.0)
+      .needs(preset, transformers);
   v.field("norm-epsilon", c.norm_epsilon, "added to the variance in layer normalisation", 1e-9, 1e-2).needs(preset, transformers);
 }
+
+// The most tokens that a sentence may have, with its end: the rows of a table of positions; else there is no limit.
+int64_t longest_sentence(const ModelConfig& config);
 
 // Throws ConfigError unless the model's layers can be cut into that many shards (parallel.tensor).
 void require_shards(const ModelConfig& config, int64_t shards);

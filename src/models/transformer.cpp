@@ -55,6 +55,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
     throw ConfigError(fmt::format("model.width {} is not a multiple of model.heads {}; change one of them", config.width, config.heads));
   if (const ShardGroup* shards = store_.shards()) require_shards(config, shards->size());
   if (config.decoder_start == DecoderStart::zero) vocabulary_.begin = kZeroEmbedding;
+  if (config.decoder_start == DecoderStart::end) vocabulary_.begin = vocabulary_.end;
   const int64_t D = config.width;
   const double epsilon = config.norm_epsilon;
   const Activation activation = activation_of(config.activation);
@@ -65,6 +66,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
     throw ConfigError("model.tied-embeddings: all needs one joint vocabulary; use decoder or set vocab.joint: true");
   // Tables lie where the forward pass uses them, so that gradients are complete in the reverse of the flat order (strategies/buckets.h).
   source_table_ = &store_.add(all ? "embedding" : "encoder.embedding", {vocabulary.source_size, D}, table, rows);
+  if (config.position_table > 0) source_positions_ = &store_.add("encoder.positions", {config.position_table, D}, table);
   for (int64_t i = 0; i < config.encoder_layers; ++i) {
     const std::string name = fmt::format("encoder.{}", i);
     store_.begin_unit(static_cast<size_t>(i));
@@ -76,6 +78,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   if (pre_norm_) encoder_norm_ = std::make_unique<LayerNorm>(store_, "encoder.norm", D, epsilon);
   store_.begin_unit(encoder_layers_.size());
   target_table_ = all ? &store_.share(*source_table_) : &store_.add("decoder.embedding", {vocabulary.target_size, D}, table, rows);
+  if (config.position_table > 0) target_positions_ = &store_.add("decoder.positions", {config.position_table, D}, table);
   const bool recurrent = config.autoregression == Autoregression::ssru;
   for (int64_t i = 0; i < config.decoder_layers; ++i) {
     const std::string name = fmt::format("decoder.{}", i);
@@ -129,15 +132,42 @@ Regularization Transformer::regularization(const RowKeys& rows) const {
   return {config_.dropout, config_.attention_dropout, config_.feed_forward_dropout, rows};
 }
 
+std::vector<int32_t> Transformer::places_of(std::span<const int32_t> tokens, std::vector<int32_t> positions) const {
+  const auto rows = static_cast<int32_t>(config_.position_table), first = static_cast<int32_t>(config_.first_position);
+  for (size_t n = 0; n < positions.size(); ++n) {
+    // Longer sentences are refused or cut before (Translator, Search, the limits of data); this keeps reads inside the table.
+    positions[n] = rows == 0 ? positions[n] + first : tokens[n] == kPaddingRow ? kPaddingRow : std::min(positions[n] + first, rows - 1);
+  }
+  return positions;
+}
+
+Var Transformer::embed(Tape& tape, const Ints& tokens, const Ints& places, Parameter& table, Parameter* position_table,
+                       const Dropout& dropout) const {
+  const double scale = config_.embedding_scale > 0 ? config_.embedding_scale : std::sqrt(static_cast<double>(config_.width));
+  const VocabularyShard shard = vocabulary_shard(store_, table);
+  if (!position_table) return embedding(tape, tokens, places, table, scale, dropout, shard);
+  const Var sum = residual(embedding(tape, tokens, {}, table, scale, {}, shard), embedding(tape, places, {}, *position_table, 1, {}), {});
+  return dropout.active() ? starling::dropout(sum, dropout) : sum;
+}
+
+PackedTokens Transformer::framed(const PackedTokens& source) const {
+  if (config_.source_end) return source;
+  PackedTokens without;
+  for (int64_t b = 0; b < source.sentences(); ++b)
+    without.append(source.tokens.data() + source.offsets[b], source.tokens.data() + std::max(source.offsets[b], source.offsets[b + 1] - 1));
+  return without;
+}
+
 Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
   const UnitRange& units = store_.units();
   const AttentionLayout layout = heads_here({offsets, offsets, config_.heads, false});
   const Regularization r = regularization(place_keys(tape, std::move(source.sentence), std::move(source.position)));
   store_.reach(units.begin);
-  if (units.begin == 0)
-    x = embedding(tape, tape.upload(std::move(source.tokens)), tape.upload(std::move(source.positions)), *source_table_,
-                  std::sqrt(static_cast<double>(config_.width)), tape.dropout(r.residual, source_site_, r.rows),
-                  vocabulary_shard(store_, *source_table_));
+  if (units.begin == 0) {
+    const Ints places = tape.upload(places_of(source.tokens, std::move(source.positions)));
+    x = embed(tape, tape.upload(std::move(source.tokens)), places, *source_table_, source_positions_,
+              tape.dropout(r.residual, source_site_, r.rows));
+  }
   for (size_t i = units.begin; i < std::min(units.end, encoder_layers_.size()); ++i)
     x = recycled(tape, x, [&] {
       store_.reach(i);
@@ -151,7 +181,7 @@ Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
 
 // The stream of rows; in the decoder the encoder's output travels along.
 std::vector<Shape> Transformer::boundary(size_t unit, const Batch& batch) const {
-  const Shape source{padded_rows(batch.source), config_.width}, target{padded_rows(batch.target), config_.width};
+  const Shape source{padded_rows(framed(batch.source)), config_.width}, target{padded_rows(batch.target), config_.width};
   if (unit <= encoder_layers_.size()) return {source};
   return unit + 1 < units() ? std::vector{target, source} : std::vector{target};
 }
@@ -159,10 +189,11 @@ std::vector<Shape> Transformer::boundary(size_t unit, const Batch& batch) const 
 std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) {
   const UnitRange& units = store_.units();
   const size_t decoder = encoder_layers_.size(), output = this->units() - 1;
-  const Ints source_offsets = tape.upload(batch.source.offsets), offsets = tape.upload(batch.target.offsets);
+  const PackedTokens source = framed(batch.source);
+  const Ints source_offsets = tape.upload(source.offsets), offsets = tape.upload(batch.target.offsets);
   // Distinct masks for the two sides come from distinct sites.
   if (units.begin < decoder)
-    in = {encoder(tape, make_rows(batch.source, batch.sample_ids, kRowMultiple), source_offsets, in.empty() ? Var() : in[0])};
+    in = {encoder(tape, make_rows(source, batch.sample_ids, kRowMultiple), source_offsets, in.empty() ? Var() : in[0])};
   if (units.end <= decoder) return in;
 
   Rows target = make_rows(batch.target, batch.sample_ids, kRowMultiple);
@@ -173,9 +204,9 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   store_.reach(std::max(units.begin, decoder));
   // The decoder reads the target shifted right by one.
   if (units.begin <= decoder)
-    in.insert(in.begin(), embedding(tape, tape.upload(shifted(batch.target, vocabulary_.begin, rows)),
-                                    tape.upload(std::move(target.positions)), *target_table_, std::sqrt(static_cast<double>(config_.width)),
-                                    tape.dropout(r.residual, target_site_, r.rows), vocabulary_shard(store_, *target_table_)));
+    in.insert(in.begin(), embed(tape, tape.upload(shifted(batch.target, vocabulary_.begin, rows)),
+                                tape.upload(places_of(target.tokens, std::move(target.positions))), *target_table_, target_positions_,
+                                tape.dropout(r.residual, target_site_, r.rows)));
   Var x = in[0];
   const Var memory = in.size() > 1 ? copy_to_shards(in[1]) : Var();
   for (size_t unit = std::max(units.begin, decoder); unit < std::min(units.end, output); ++unit)
@@ -212,7 +243,8 @@ std::unique_ptr<DecodeState> Transformer::begin_decoding() {
   return state;
 }
 
-std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedTokens& source) {
+std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedTokens& sentences) {
+  const PackedTokens source = framed(sentences);
   auto& state = static_cast<TransformerState&>(abstract);
   Backend& backend = store_.backend();
   Tape tape(store_, decode_arena_);
@@ -262,12 +294,11 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
   decode_arena_.release({});
   Tape tape(store_, decode_arena_);
   Backend& backend = tape.backend();
-  const std::vector<Ints> numbers = tape.upload_together(
-      {tokens, positions, state.prefixes.index(), own_offsets, state.prefixes.rows(), cross_index, cross_offsets, before, single});
+  const std::vector<Ints> numbers = tape.upload_together({tokens, places_of(tokens, std::move(positions)), state.prefixes.index(),
+                                                          own_offsets, state.prefixes.rows(), cross_index, cross_offsets, before, single});
   const Ints &own = numbers[2], &own_rows = numbers[3], &written = numbers[4], &cross = numbers[5], &cross_rows = numbers[6];
   if (attention) *attention = tape.allocate({static_cast<int64_t>(cross.size())}, DType::f32);
-  Var x = embedding(tape, numbers[0], numbers[1], *target_table_, std::sqrt(static_cast<double>(config_.width)), {},
-                    vocabulary_shard(store_, *target_table_));
+  Var x = embed(tape, numbers[0], numbers[1], *target_table_, target_positions_, {});
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];
     const auto attend = [&](const Tensor& q, const Tensor& kv, const Ints& index, const Ints& offsets, const Tensor& weights) {

@@ -55,6 +55,12 @@ class Transformer : public Model {
   // offsets: of the sentences; x: the input of the first unit, unless that is the embedding.
   Var encoder(Tape& tape, Rows source, const Ints& offsets, Var x = {});
   Regularization regularization(const RowKeys& rows) const;
+  // The embeddings of rows: those of the tokens, scaled, with those of the positions, and dropout.
+  Var embed(Tape& tape, const Ints& tokens, const Ints& places, Parameter& table, Parameter* position_table, const Dropout& dropout) const;
+  // Where the rows of these positions find what is added to them: the argument of their sinusoids, or their row of the table.
+  std::vector<int32_t> places_of(std::span<const int32_t> tokens, std::vector<int32_t> positions) const;
+  // The sentences as the encoder reads them.
+  PackedTokens framed(const PackedTokens& source) const;
   // Limits a layout of the whole model's heads to this worker's.
   AttentionLayout heads_here(AttentionLayout layout) const;
 
@@ -62,10 +68,11 @@ class Transformer : public Model {
   ModelVocabulary vocabulary_;
   ParameterStore store_;
   bool pre_norm_;
-  Parameter* source_table_ = nullptr;  // [source size, D]
-  Parameter* target_table_ = nullptr;  // [target size, D]
-  Parameter* output_table_ = nullptr;  // [target size, D]
-  Parameter* output_bias_ = nullptr;   // [target size]; null: none
+  Parameter* source_table_ = nullptr;                                    // [source size, D]
+  Parameter* target_table_ = nullptr;                                    // [target size, D]
+  Parameter* output_table_ = nullptr;                                    // [target size, D]
+  Parameter* output_bias_ = nullptr;                                     // [target size]; null: none
+  Parameter *source_positions_ = nullptr, *target_positions_ = nullptr;  // [position-table, D]; null: sinusoids
   DropoutSite source_site_{"encoder.embedding"}, target_site_{"decoder.embedding"};
   std::vector<EncoderLayer> encoder_layers_;
   std::vector<DecoderLayer> decoder_layers_;

@@ -52,7 +52,7 @@ ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOpti
     : model_(std::move(model)),
       direction_(std::move(direction)),
       search_(options.search(model_.description.search)),
-      max_source_tokens_(options.max_source_tokens),
+      max_source_tokens_(std::min(options.max_source_tokens, longest_sentence(model_.description.config) - 1)),
       budget_(budget),
       cache_bytes_(options.scheduler.cache_bytes),
       scheduler_(with_rows(options.scheduler, budget.rows), metrics),

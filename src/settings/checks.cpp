@@ -24,6 +24,10 @@ void check_model(const Config& c) {
         "model.tied-embeddings to decoder or none");
   }
   check(c.model);
+  if (c.data.max_length > longest_sentence(c.model))
+    throw ConfigError(
+        fmt::format("data.max-length {} is more than the {} positions that the model has; lower it, or raise model.position-table",
+                    c.data.max_length, longest_sentence(c.model)));
 }
 
 // Keys of the other family have no effect; a user who sets one has another model in mind.

@@ -256,6 +256,31 @@ int64_t numbered(std::string_view model) {
   return listed < 0 ? all : std::min(listed, all);
 }
 
+std::string word_model(std::span<const std::string> pieces, const std::string& name) {
+  constexpr uint64_t kUnknown = 2, kControl = 3, kWord = 3;  // types of pieces; a type of models
+  constexpr std::string_view kSpace = "\u2581";              // as SentencePiece writes a space
+  std::unordered_set<std::string_view> taken;
+  std::string result;
+  for (const std::string& text : pieces) {
+    if (!taken.insert(text).second) throw DataError(fmt::format("{}: '{}' is listed twice", name, text));
+    const bool unknown = text == "<unk>", control = text == "<s>" || text == "</s>" || text == "<blank>" || text == "<pad>";
+    std::string message;
+    append_field(message, kPieceText, unknown || control ? text : std::string(kSpace) + text);
+    if (unknown || control) append_field(message, kPieceType, unknown ? kUnknown : kControl);
+    append_field(result, kPieces, message);
+  }
+  for (const std::string_view special : {"<unk>", "</s>"})
+    if (!taken.contains(special)) throw DataError(fmt::format("{}: {} is missing in the list of pieces", name, special));
+  std::string trainer, normalizer;
+  append_field(trainer, kModelType, kWord);
+  append_field(trainer, kVocabularySize, pieces.size());
+  append_field(normalizer, kRuleName, std::string_view("identity"));
+  append_field(result, kTrainer, trainer);
+  append_field(result, kNormalizer, normalizer);
+  const std::string sum = little_endian(hash(result));
+  return result.append(kChecksumTag).append(sum);
+}
+
 std::string renumbered(std::string_view model, std::span<const std::string> listed, bool written, const std::string& name) {
   constexpr uint64_t kControl = 3, kUnused = 5;  // types of pieces; unused ones are not looked for in text
   std::unordered_map<std::string_view, std::string_view> messages;
@@ -283,7 +308,8 @@ std::string renumbered(std::string_view model, std::span<const std::string> list
     }
     std::string message;
     append_field(message, kPieceText, text);
-    append_field(message, kPieceType, written ? kUnused : kControl);
+    const bool symbol = text.starts_with('<') && text.ends_with('>');
+    append_field(message, kPieceType, written && !symbol ? kUnused : kControl);
     append_field(result, kPieces, message);
   }
   for (const std::string_view special : {"<unk>", "</s>"})

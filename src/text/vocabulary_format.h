@@ -43,9 +43,12 @@ std::vector<Piece> pieces(std::string_view model);
 
 /// Returns a model whose piece number i is pieces[i], for models of networks that were trained with another order than SentencePiece's. Its
 /// pieces that are not listed follow behind, and only those listed have an id (Vocabulary::size()); text that needs others is unknown. What
-/// is listed and not in the model is a control symbol or, if `written`, also text that is never read, only written. Throws DataError,
-/// naming `name`, if a piece is listed twice, or <unk> or </s> is not.
+/// is listed and not in the model is a control symbol or, if `written` and not in angle brackets, text that is never read, only written.
+/// Throws DataError, naming `name`, if a piece is listed twice, or <unk> or </s> is not.
 std::string renumbered(std::string_view model, std::span<const std::string> pieces, bool written, const std::string& name);
+/// Returns a model that has no segmentation of its own: it splits text at spaces, and each word is a piece or unknown. For networks whose
+/// tokens come from elsewhere. <unk> must be listed; <s>, </s>, <blank> and <pad> stand for no text. Throws DataError as renumbered().
+std::string word_model(std::span<const std::string> pieces, const std::string& name);
 /// The number of pieces that have an id: all, or those listed for renumbered().
 int64_t numbered(std::string_view model);
 

@@ -157,17 +157,19 @@ TEST(Coverage, AWideBeamFindsTheBestOfAllTargets) {
   constexpr size_t limit = 4;
   constexpr int32_t V = 5;
   const Sources sources{{3, 4, kEnd}, {4, kEnd}, {3, 3, 4, 4, 3, kEnd}};
-  for (const double alpha : {0.0, 0.6}) {
+  for (const double alpha : {0.0, 0.6, -0.6}) {  // below 0: the form of a power
     for (const double beta : {0.2, 1.0}) {
       FakeModel m = random_model(17, V, sources, 1.5);
-      SearchOptions o = options(600, alpha, beta);
+      SearchOptions o = options(600, std::abs(alpha), beta);
+      if (alpha < 0) o.length_penalty_form = LengthPenaltyForm::power;
+      const auto lp = [&](size_t n) { return alpha < 0 ? std::pow(static_cast<double>(n), -alpha) : length_penalty(alpha, n); };
       o.max_length_factor = 0, o.max_length_offset = limit, o.n_best = 5;
       const auto found = beam_search(m, sources, o);
       for (int32_t s = 0; s < 3; ++s) {
         std::vector<std::pair<double, Prefix>> all;
         all_targets(V, limit, {}, [&](const Prefix& target) {
           const Judged j = consider(m, s, target);
-          all.emplace_back(j.log_probability / length_penalty(alpha, target.size()) + beta * j.coverage, target);
+          all.emplace_back(j.log_probability / lp(target.size()) + beta * j.coverage, target);
         });
         std::sort(all.rbegin(), all.rend());
         ASSERT_EQ(found[s].size(), 5u);

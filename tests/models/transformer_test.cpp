@@ -16,6 +16,21 @@ ModelConfig tiny(const std::string& norm, const std::string& tied) {
   return c;
 }
 
+// With all that models of other programs have and ours do not by default.
+ModelConfig foreign(const std::string& norm, Autoregression autoregression, HiddenActivation activation) {
+  ModelConfig c = tiny(norm, "all");
+  c.autoregression = autoregression, c.activation = activation, c.decoder_start = DecoderStart::zero, c.output_bias = true;
+  c.norm_epsilon = 1e-6;
+  return c;
+}
+
+// Learnt positions, and sentences that are framed in another way.
+ModelConfig placed(const std::string& norm, int64_t first) {
+  ModelConfig c = tiny(norm, "none");
+  c.position_table = 20, c.first_position = first, c.source_end = false, c.decoder_start = DecoderStart::end, c.embedding_scale = 1.5;
+  return c;
+}
+
 class GradientCheck : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(GradientCheck, WholeModelMatchesCentralDifferences) {
@@ -31,6 +46,64 @@ INSTANTIATE_TEST_SUITE_P(Variants, GradientCheck,
                          testing::Values(std::pair("pre", "all"), std::pair("pre", "none"), std::pair("post", "decoder"),
                                          std::pair("post", "all")),
                          [](const auto& info) { return std::string(info.param.first) + "_" + info.param.second; });
+
+TEST(GradientCheck, ForeignModelsMatchCentralDifferences) {
+  const auto backend = make_backend("reference");
+  for (const ModelConfig& config :
+       {foreign("post", Autoregression::ssru, HiddenActivation::swish), foreign("pre", Autoregression::ssru, HiddenActivation::gelu),
+        foreign("post", Autoregression::self_attention, HiddenActivation::gelu_tanh), placed("pre", 2)}) {
+    const auto model = make_model(config, {13, 13, -1}, *backend, 7, true);
+    expect_gradients(*model, random_batch(4, 13, 1));
+  }
+}
+
+// The first input of the decoder is no token of the vocabulary.
+TEST(Transformer, AZeroStartNeedsNoToken) {
+  const auto backend = make_backend("cpu:f32", 1);
+  const auto model = make_model(foreign("post", Autoregression::self_attention, HiddenActivation::relu), {30, 30, -1}, *backend, 3, false);
+  EXPECT_EQ(model->vocabulary().begin, kZeroEmbedding);
+  EXPECT_THROW(make_model(tiny("post", "all"), {30, 30, -1}, *backend, 3, false), ConfigError);
+}
+
+// Sinusoids that begin later, and a table of the same rows.
+TEST(Transformer, ATableOfSinusoidsIsTheSameModel) {
+  const auto backend = make_backend("cpu:f32", 1);
+  ModelConfig computed = tiny("pre", "none"), stored = computed;
+  computed.first_position = 2;
+  stored.position_table = 20;
+  const auto a = make_model(computed, {30, 30}, *backend, 3, false), b = make_model(stored, {30, 30}, *backend, 3, false);
+  for (Parameter& p : b->parameters().all())
+    if (p.name.ends_with("positions")) {
+      std::vector<double> rows;
+      for (int n = 0; n < 20; ++n)
+        for (int c = 0; c < 8; ++c) {
+          const double angle = (n + 2) * std::pow(10000.0, -(c % 4) / 3.0);
+          rows.push_back(c < 4 ? std::sin(angle) : std::cos(angle));
+        }
+      p.value.from_doubles(rows);
+    } else {
+      for (Parameter& q : a->parameters().all())
+        if (q.name == p.name) p.value.copy_from(q.value);
+    }
+  b->parameters().changed();
+  const Batch batch = random_batch(3, 30, 9, 12);
+  std::vector<float> first, second;
+  run(*a, batch, false, &first);
+  run(*b, batch, false, &second);
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(first[i], second[i], 1e-5);
+}
+
+// An encoder that does not read the end of sentence: what stands there changes nothing.
+TEST(Transformer, TheSourcesEndCanBeLeftOut) {
+  const auto backend = make_backend("cpu:f32", 1);
+  const auto model = make_model(placed("pre", 0), {30, 30}, *backend, 3, false),
+             usual = make_model(tiny("pre", "none"), {30, 30}, *backend, 3, false);
+  const Batch batch = random_batch(3, 30, 9, 12);
+  Batch other = batch;
+  for (int b = 0; b < 3; ++b) other.source.tokens[other.source.offsets[b + 1] - 1] = 7;
+  EXPECT_EQ(run(*model, batch, false).nll, run(*model, other, false).nll);
+  EXPECT_NE(run(*usual, batch, false).nll, run(*usual, other, false).nll);
+}
 
 TEST(Transformer, AccumulatedMicroBatchesGiveTheGradientOfTheWholeBatch) {
   const auto backend = make_backend("reference");
@@ -57,9 +130,11 @@ TEST(Transformer, AccumulatedMicroBatchesGiveTheGradientOfTheWholeBatch) {
 
 TEST(Transformer, BackendsAgreeOnTenTrainingLosses) {
   std::vector<std::vector<double>> losses;
-  for (const char* spec : {"reference", "cpu:f32"}) {
+  for (const char* spec : {"reference", "cpu:f32", "reference", "cpu:f32"}) {
     const auto backend = make_backend(spec, 2);
-    const auto model = make_model(tiny("pre", "all"), {40, 40}, *backend, 3, true);
+    const bool other = losses.size() > 1;
+    const auto model = make_model(other ? foreign("post", Autoregression::ssru, HiddenActivation::swish) : tiny("pre", "all"), {40, 40},
+                                  *backend, 3, true);
     const Tensor m({model->parameters().values().count()}, backend->parameter(), backend->memory()), v = m.clone();
     losses.emplace_back();
     for (int step = 1; step <= 10; ++step) {
@@ -70,21 +145,35 @@ TEST(Transformer, BackendsAgreeOnTenTrainingLosses) {
       model->parameters().changed();
     }
   }
-  for (int i = 0; i < 10; ++i) EXPECT_NEAR(losses[0][i], losses[1][i], 1e-5 * losses[0][i]) << "step " << i + 1;
+  for (size_t of : {0, 2}) {
+    for (int i = 0; i < 10; ++i) EXPECT_NEAR(losses[of][i], losses[of + 1][i], 1e-5 * losses[of][i]) << "step " << i + 1;
+  }
   EXPECT_LT(losses[0][9], losses[0][0]);
 }
 
 TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
-  for (const char* norm : {"pre", "post"}) {
+  for (const ModelConfig& config :
+       {tiny("pre", "all"), tiny("post", "all"), foreign("pre", Autoregression::self_attention, HiddenActivation::gelu_sigmoid),
+        foreign("pre", Autoregression::ssru, HiddenActivation::swish), foreign("post", Autoregression::ssru, HiddenActivation::relu),
+        placed("pre", 2), placed("post", 0)}) {
     const auto backend = make_backend("cpu:f32", 2);
-    const auto model = make_model(tiny(norm, "all"), {30, 30}, *backend, 3, false);
+    const auto model = make_model(config, {30, 30}, *backend, 3, false);
+    if (config.output_bias) {  // which begins as zeros
+      for (Parameter& p : model->parameters().all())
+        if (p.name == "decoder.output.bias") {
+          std::vector<double> values(30);
+          for (size_t i = 0; i < values.size(); ++i) values[i] = 0.1 * static_cast<double>(i % 7);
+          p.value.from_doubles(values);
+        }
+      model->parameters().changed();
+    }
     const Batch batch = random_batch(3, 30, 9, 12);
     std::vector<float> nll;
     run(*model, batch, false, &nll);
     // The three references as three hypotheses, fed token by token; a row that has ended repeats its last token.
     const auto state = model->begin_decoding();
     const std::vector<int32_t> sentence = model->encode(*state, batch.source);
-    std::vector<int32_t> token{1, 1, 1}, parent{-1, -1, -1};
+    std::vector<int32_t> token(3, model->vocabulary().begin), parent{-1, -1, -1};
     for (int t = 0; t < 13; ++t) {
       const std::vector<double> logits = logits_of(*backend, model->next_output(*state, token, sentence, parent)).to_doubles();
       for (int b = 0; b < 3; ++b) {

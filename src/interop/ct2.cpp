@@ -1,0 +1,182 @@
+#include "interop/ct2.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "text/vocabulary_format.h"
+
+namespace starling {
+namespace {
+
+constexpr const char* kModel = "model.bin";
+
+// What config.json says, or the variables of older files, or CTranslate2's defaults.
+struct Ct2Tokens {
+  std::string unknown = "<unk>", begin = "<s>", end = "</s>", start;
+  bool source_begin = false, source_end = false;
+  double epsilon = 1e-5;
+};
+
+nlohmann::json parse_json(const std::string& text, const std::string& where) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& e) {
+    throw DataError(fmt::format("{}: not valid JSON ({})", where, e.what()));
+  }
+}
+
+Ct2Tokens tokens_of(const Ct2File& file, const ForeignFiles& folder, const std::string& base) {
+  Ct2Tokens t;
+  const auto text = [&](const char* name, std::string& to) {
+    const auto found = file.arrays.find(name);
+    if (found != file.arrays.end() && found->second.type == "i1") to = found->second.bytes.substr(0, found->second.bytes.find('\0'));
+  };
+  text("unk_token", t.unknown);
+  text("bos_token", t.begin);
+  text("eos_token", t.end);
+  t.source_begin = file.number("with_source_bos", 0) != 0;
+  t.source_end = file.number("with_source_eos", 0) != 0;
+  t.start = t.begin;
+  const std::string name = base + "config.json";
+  if (!folder.has(name)) return t;
+  const nlohmann::json json = parse_json(folder.read(name), folder.where(name));
+  const auto get = [&](const char* key, auto& to) {
+    if (!json.is_object() || !json.contains(key) || json[key].is_null()) return;
+    try {
+      json[key].get_to(to);
+    } catch (const nlohmann::json::exception&) {
+      throw DataError(fmt::format("{}: {} is not of its kind", folder.where(name), key));
+    }
+  };
+  get("unk_token", t.unknown);
+  get("bos_token", t.begin);
+  get("eos_token", t.end);
+  t.start = t.begin;
+  get("decoder_start_token", t.start);
+  get("add_source_bos", t.source_begin);
+  get("add_source_eos", t.source_end);
+  get("layer_norm_epsilon", t.epsilon);
+  return t;
+}
+
+// The tokens of a vocabulary by number: a line each, or a list in JSON; unknown is added if it is missing.
+std::vector<std::string> token_list(const ForeignFiles& folder, const std::string& base, const std::string& side,
+                                    const std::string& unknown) {
+  std::vector<std::string> tokens;
+  for (const std::string& name : {side + "_vocabulary", std::string("shared_vocabulary")}) {
+    if (const std::string file = base + name + ".json"; folder.has(file)) {
+      const nlohmann::json json = parse_json(folder.read(file), folder.where(file));
+      if (!json.is_array()) throw DataError(fmt::format("{}: not a list of tokens", folder.where(file)));
+      for (const auto& token : json) {
+        if (!token.is_string()) throw DataError(fmt::format("{}: not a list of tokens", folder.where(file)));
+        tokens.push_back(token.get<std::string>());
+      }
+    } else if (const std::string lines = base + name + ".txt"; folder.has(lines)) {
+      const std::string text = folder.read(lines);
+      for (size_t begin = 0; begin < text.size();) {
+        const size_t end = std::min(text.find('\n', begin), text.size());
+        tokens.push_back(text.substr(begin, end - begin));
+        if (tokens.back().ends_with('\r')) tokens.back().pop_back();
+        begin = end + 1;
+      }
+    } else {
+      continue;
+    }
+    if (std::find(tokens.begin(), tokens.end(), unknown) == tokens.end()) tokens.push_back(unknown);
+    return tokens;
+  }
+  throw ConfigError(fmt::format("{}: there is no vocabulary of the {}", folder.where(base), side));
+}
+
+// The names of the special tokens, as our vocabularies have them.
+void rename_specials(std::vector<std::string>& list, const Ct2Tokens& t) {
+  for (const auto& [theirs, ours] : {std::pair<std::string, std::string>{t.unknown, "<unk>"}, {t.begin, "<s>"}, {t.end, "</s>"}}) {
+    if (theirs == ours || theirs == "</s>" || std::find(list.begin(), list.end(), ours) != list.end()) continue;
+    std::replace(list.begin(), list.end(), theirs, ours);
+  }
+}
+
+}  // namespace
+
+std::string ct2_model_in(const ForeignFiles& folder) {
+  for (const std::string& name : folder.names())
+    if (name == kModel || name.ends_with(std::string("/") + kModel))
+      if (is_ct2(folder.read(name))) return name;
+  return "";
+}
+
+ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const VocabularyFiles& given) {
+  const std::string name = ct2_model_in(folder), where = folder.where(name),
+                    base = name.substr(0, name.size() - std::string(kModel).size());
+  const Ct2File file = read_ct2(folder.read(name), where);
+  ModelConfig config = ct2_config(file, where);
+  const Ct2Tokens t = tokens_of(file, folder, base);
+  if (t.source_begin)
+    throw ConfigError(fmt::format("{}: add_source_bos puts a token in front of the source, which Starling's models do not have", where));
+  config.source_end = t.source_end;
+  config.norm_epsilon = t.epsilon;
+  if (config.decoder_start == DecoderStart::token && t.start == t.end) config.decoder_start = DecoderStart::end;
+  if (config.decoder_start == DecoderStart::token && t.start != t.begin)
+    throw ConfigError(fmt::format("{}: the decoder begins with {}, which is neither {} nor {}", where, t.start, t.begin, t.end));
+
+  std::vector<std::string> notes;
+  std::vector<std::string> source_list = token_list(folder, base, "source", t.unknown),
+                           target_list = token_list(folder, base, "target", t.unknown);
+  rename_specials(source_list, t);
+  rename_specials(target_list, t);
+  // A package has one SentencePiece model for both sides, which its engine splits and joins text with.
+  VocabularyFiles v = given;
+  if (v.source.empty() && folder.has("sentencepiece.model")) v.source = "sentencepiece.model";
+  if (v.source.empty() && folder.has(base + "source.spm") && folder.has(base + "target.spm"))
+    v.source = base + "source.spm", v.target = base + "target.spm";
+  if (v.source.empty() && folder.has("bpe.model"))
+    throw ConfigError(
+        fmt::format("{}: its text is split by subword-nmt (bpe.model), which is not supported; fetch a newer package", folder.where("")));
+  if (v.target.empty()) v.target = v.source;
+  const auto vocabulary = [&](const std::string& path, const std::vector<std::string>& list, bool written) {
+    if (path.empty()) return Vocabulary::from_bytes(vocabulary_format::word_model(list, where), where);
+    const std::string from = folder.has(path) ? folder.where(path) : path;
+    const std::string model = folder.has(path) ? folder.read(path) : files.read_file(path);
+    if (const auto why = vocabulary_format::defect(model)) throw DataError(fmt::format("{}: not a SentencePiece model ({})", from, *why));
+    return Vocabulary::from_bytes(vocabulary_format::renumbered(model, list, written, from), from);
+  };
+  const bool joint = v.source == v.target && source_list == target_list;
+  Vocabulary source = vocabulary(v.source, source_list, joint);
+  std::optional<Vocabulary> target;
+  if (!joint) target = vocabulary(v.target, target_list, true);
+  if (v.source.empty())
+    notes.push_back(
+        "There is no SentencePiece model, so text is tokens with spaces between them; name one by --vocab to translate plain text.");
+
+  SearchOptions search;
+  search.length_penalty_form = LengthPenaltyForm::power;
+  search.length_penalty = 1;  // CTranslate2's default
+  Languages languages;
+  std::string kind = fmt::format("CTranslate2's {} (binary version {})", name, file.version);
+  if (folder.has("metadata.json")) {  // of an Argos package
+    const nlohmann::json json = parse_json(folder.read("metadata.json"), folder.where("metadata.json"));
+    const auto code = [&](const char* key) {
+      return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
+    };
+    if (!code("target_prefix").empty())
+      throw ConfigError(
+          fmt::format("{}: its translations begin with {}, a forced prefix, which is not supported", where, code("target_prefix")));
+    for (const auto& [key, to] : {std::pair{"from_code", &languages.source}, {"to_code", &languages.target}})
+      if (is_language_code(code(key))) *to = code(key);
+    kind = fmt::format("Argos package {} to {}, version {}, with {}", code("from_code"), code("to_code"), code("package_version"), kind);
+    search.length_penalty = 0.2;  // Argos Translate's
+  }
+  ImportedModel model{.kind = std::move(kind),
+                      .config = config,
+                      .search = search,
+                      .languages = languages,
+                      .vocabularies = Vocabularies(std::move(source), std::move(target)),
+                      .notes = std::move(notes)};
+  model.tensors = ct2_tensors(file, config, where);
+  for (const std::string& further : folder.names())
+    if (further.starts_with("LICENSE") || further == "README.md" || further == "metadata.json")
+      model.further_files.push_back(text_part(fmt::format("original-{}", further), folder.read(further)));
+  return model;
+}
+
+}  // namespace starling

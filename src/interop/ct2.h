@@ -1,0 +1,21 @@
+// Models of CTranslate2: a directory with model.bin, vocabularies, from version 3 on config.json; and what contains one, the packages of
+// Argos Translate and LibreTranslate (.argosmodel).
+#pragma once
+
+#include "interop/ct2_file.h"
+#include "interop/foreign_files.h"
+#include "interop/imported_model.h"
+#include "interop/vocabulary_files.h"
+
+namespace starling {
+
+// The name of the file model.bin of a folder or archive, in a folder of its own ("model/model.bin") or not; empty if there is none.
+std::string ct2_model_in(const ForeignFiles& folder);
+// Reads the model. Throws ConfigError naming what Starling's models do not have.
+ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const VocabularyFiles& vocabularies);
+
+// The architecture of a file, without what its vocabularies and config.json say.
+ModelConfig ct2_config(const Ct2File& file, const std::string& where);
+std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& config, const std::string& where);
+
+}  // namespace starling

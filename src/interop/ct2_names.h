@@ -1,0 +1,20 @@
+// The names of a Transformer's weights in CTranslate2's models beside ours.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/config.h"
+
+namespace starling {
+
+struct Ct2Name {
+  std::string ours, theirs;
+  bool transposed = false;  // theirs is [out, in]
+  bool optional = false;    // a bias, zeros if it is not there
+};
+
+// All weights of a model of this configuration.
+std::vector<Ct2Name> ct2_names(const ModelConfig& config);
+
+}  // namespace starling

@@ -1,0 +1,249 @@
+// The architecture and the weights of a file of CTranslate2's.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "backend/reference/reference.h"
+#include "interop/ct2.h"
+#include "interop/ct2_names.h"
+
+namespace starling {
+namespace {
+
+constexpr const char* kPositions = "/position_encodings/encodings";
+
+float half_to_float(uint16_t h) {
+  const int exponent = h >> 10 & 31, fraction = h & 1023;
+  const float sign = h >> 15 ? -1.0f : 1.0f;
+  if (exponent == 31) return fraction ? NAN : sign * INFINITY;
+  return sign *
+         (exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24) : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25));
+}
+
+// Elements of any type, without their scale.
+std::vector<float> plain_floats(const ForeignArray& a) {
+  const size_t item = static_cast<size_t>(a.type[1] - '0'), n = a.bytes.size() / item;
+  std::vector<float> values(n);
+  for (size_t i = 0; i < n; ++i) {
+    const char* const at = a.bytes.data() + i * item;
+    if (a.type == "f4") {
+      std::memcpy(&values[i], at, 4);
+    } else if (a.type == "i1") {
+      values[i] = static_cast<float>(static_cast<int8_t>(*at));
+    } else if (a.type == "i4") {
+      int32_t x;
+      std::memcpy(&x, at, 4);
+      values[i] = static_cast<float>(x);
+    } else {
+      uint16_t x;
+      std::memcpy(&x, at, 2);
+      if (a.type == "i2") values[i] = static_cast<float>(static_cast<int16_t>(x));
+      if (a.type == "f2") values[i] = half_to_float(x);
+      if (a.type == "b2") {
+        const uint32_t wide = uint32_t{x} << 16;
+        std::memcpy(&values[i], &wide, 4);
+      }
+    }
+  }
+  return values;
+}
+
+int64_t rows_of(const ForeignArray& a) { return a.shape.empty() ? 1 : a.shape[0]; }
+int64_t columns_of(const ForeignArray& a) { return a.shape.size() < 2 ? 1 : a.shape[1]; }
+
+template <class T>
+std::string turned_bytes(const T* elements, int64_t rows, int64_t columns, bool turn) {
+  std::vector<T> other(static_cast<size_t>(rows * columns));
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) other[static_cast<size_t>(turn ? c * rows + r : r * columns + c)] = elements[r * columns + c];
+  return std::string(reinterpret_cast<const char*>(other.data()), other.size() * sizeof(T));
+}
+
+class Architecture2 {
+ public:
+  Architecture2(const Ct2File& file, const std::string& where) : file_(file), where_(where) {}
+
+  ModelConfig read() {
+    if (!file_.spec.empty() && !file_.spec.starts_with("Transformer")) refuse("the specification " + file_.spec);
+    ModelConfig c = model_preset("transformer-base");
+    const ForeignArray* const table = required("decoder/embeddings/weight");
+    c.width = columns_of(*table);
+    c.encoder_layers = layers("encoder");
+    c.decoder_layers = layers("decoder");
+    c.feed_forward = rows_of(*required("encoder/layer_0/ffn/linear_0/weight"));
+    c.heads = static_cast<int64_t>(setting("num_heads", file_.spec == "TransformerBig" ? 16 : 8));
+    if (c.heads < 1 || c.width < 8 || c.width % c.heads != 0) refuse(fmt::format("width {} and {} heads", c.width, c.heads));
+    c.norm = setting("pre_norm", 1) != 0 ? NormPlace::pre : NormPlace::post;
+    constexpr HiddenActivation kActivations[] = {HiddenActivation::relu, HiddenActivation::gelu_tanh, HiddenActivation::swish,
+                                                 HiddenActivation::gelu, HiddenActivation::gelu_sigmoid};
+    const double activation = setting("activation", 0);
+    if (!(activation >= 0 && activation < 5)) refuse(fmt::format("activation {}", activation));
+    c.activation = kActivations[static_cast<size_t>(activation)];
+    c.output_bias = file_.find("decoder/projection/bias") != nullptr;
+    c.decoder_start = file_.number("decoder/start_from_zero_embedding", 0) != 0 ? DecoderStart::zero : DecoderStart::token;
+    scale_of_embeddings(c);
+    positions(c);
+    tied(c);
+    c.source_end = false;
+    return c;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw ConfigError(fmt::format("{}: the model has {}, which Starling's models do not have; it cannot be imported", where_, what));
+  }
+  const ForeignArray* required(const std::string& name) const {
+    const ForeignArray* a = file_.find(name);
+    if (!a) throw DataError(fmt::format("{}: it has no {}, so it is not a Transformer for translation", where_, name));
+    return a;
+  }
+  int64_t layers(const std::string& side) const {
+    int64_t n = 0;
+    while (file_.find(fmt::format("{}/layer_{}/ffn/linear_0/weight", side, n))) ++n;
+    if (n == 0) throw DataError(fmt::format("{}: it has no layers of the {}", where_, side));
+    return n;
+  }
+  // A setting of both sides; before it belonged to a side, it was global.
+  double setting(const std::string& name, double otherwise) const {
+    const double global = file_.number(name, otherwise);
+    const double encoder = file_.number("encoder/" + name, global), decoder = file_.number("decoder/" + name, global);
+    if (encoder != decoder) refuse(fmt::format("{} {} in the encoder and {} in the decoder", name, encoder, decoder));
+    return encoder;
+  }
+  void scale_of_embeddings(ModelConfig& c) const {
+    const double root = std::sqrt(static_cast<double>(c.width));
+    double scales[2];
+    for (int i = 0; i < 2; ++i) {
+      const std::string side = i == 0 ? "encoder" : "decoder";
+      const ForeignArray* a = file_.find(side + "/scale_embeddings");
+      const bool old = file_.number(side + "/embeddings/multiply_by_sqrt_depth", file_.number("embeddings/multiply_by_sqrt_depth", 1)) != 0;
+      const double value = file_.number(side + "/scale_embeddings", old ? 1 : 0);
+      scales[i] = a && a->type == "f4" ? value : value != 0 ? root : 1;
+    }
+    if (scales[0] != scales[1]) refuse(fmt::format("embeddings times {} in the encoder and {} in the decoder", scales[0], scales[1]));
+    if (std::abs(scales[0] - root) > 1e-5 * root) c.embedding_scale = scales[0];
+  }
+  // A table that holds our sinusoids, from any first position on, is not kept: sentences may then be of any length.
+  void positions(ModelConfig& c) const {
+    const ForeignArray *source = file_.find(std::string("encoder") + kPositions), *target = file_.find(std::string("decoder") + kPositions);
+    if (!source || !target) {
+      c.first_position = 1;
+      return;
+    }
+    if (source->shape != target->shape || columns_of(*source) != c.width) refuse("position tables of different sizes");
+    const std::vector<float> values = plain_floats(*source);
+    if (source == target || values == plain_floats(*target))
+      for (int64_t first = 0; first <= 2; ++first)
+        if (are_sinusoids(values, c.width, first)) {
+          c.first_position = first;
+          return;
+        }
+    c.position_table = rows_of(*source);
+  }
+  static bool are_sinusoids(const std::vector<float>& values, int64_t D, int64_t first) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      if (std::abs(values[i] - sinusoid(first + at / D, at % D, D)) > 1e-6) return false;
+    }
+    return true;
+  }
+  void tied(ModelConfig& c) const {
+    const ForeignArray *source = source_table(), *target = required("decoder/embeddings/weight"),
+                       *output = file_.find("decoder/projection/weight");
+    const auto same = [](const ForeignArray* a, const ForeignArray* b) {
+      return a == b || (a->shape == b->shape && a->type == b->type && a->bytes == b->bytes);
+    };
+    const bool output_tied = !output || same(output, target);
+    c.tied_embeddings = !output_tied ? TiedEmbeddings::none : same(source, target) ? TiedEmbeddings::all : TiedEmbeddings::decoder;
+  }
+  const ForeignArray* source_table() const {
+    const ForeignArray* a = file_.find("encoder/embeddings_0/weight");
+    return a ? a : required("encoder/embeddings/weight");
+  }
+
+  const Ct2File& file_;
+  const std::string& where_;
+};
+
+}  // namespace
+
+ModelConfig ct2_config(const Ct2File& file, const std::string& where) { return Architecture2(file, where).read(); }
+
+std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& config, const std::string& where) {
+  std::vector<OwnedTensor> tensors;
+  std::set<const ForeignArray*> used;
+  const auto find = [&](const std::string& name) {
+    const ForeignArray* a = file.find(name);
+    constexpr std::string_view kToday = "encoder/embeddings_0/", kBefore = "encoder/embeddings/";
+    if (!a && name.starts_with(kToday)) a = file.find(std::string(kBefore) + name.substr(kToday.size()));
+    if (a) used.insert(a);
+    return a;
+  };
+  for (const Ct2Name& name : ct2_names(config)) {
+    const ForeignArray* const a = find(name.theirs);
+    if (!a) {
+      if (!name.optional) throw DataError(fmt::format("{}: it has no {}", where, name.theirs));
+      const ForeignArray* const weight = file.find(name.theirs.substr(0, name.theirs.rfind('/')) + "/weight");
+      const int64_t width = weight ? rows_of(*weight) : 0;
+      tensors.push_back(float_tensor(name.ours, {width}, std::vector<float>(static_cast<size_t>(width))));
+      continue;
+    }
+    const int64_t rows = rows_of(*a), columns = columns_of(*a);
+    const bool vector = a->shape.size() == 1;
+    const std::vector<int64_t> shape = vector            ? std::vector{rows}
+                                       : name.transposed ? std::vector{columns, rows}
+                                                         : std::vector{rows, columns};
+    const ForeignArray* scale = find(name.theirs + "_scale");
+    if (a->type == "i1" && scale) {  // integer / scale = (127 / scale) * integer / 127, a scale for each row of theirs
+      std::vector<float> scales = plain_floats(*scale);
+      if (static_cast<int64_t>(scales.size()) != rows)
+        throw DataError(fmt::format("{}: {}_scale has {} numbers", where, name.theirs, scales.size()));
+      for (float& s : scales) s = s != 0 ? 127 / s : 0;
+      tensors.push_back({name.ours, "I8", shape, turned_bytes(a->bytes.data(), rows, columns, name.transposed)});
+      tensors.push_back(
+          float_tensor(name.ours + ".scale", name.transposed ? std::vector<int64_t>{1, rows} : std::vector<int64_t>{rows, 1}, scales));
+      continue;
+    }
+    std::vector<float> values = plain_floats(*a);
+    if (a->type == "i2" || a->type == "i1") {
+      constexpr float kScaleOfVersion1 = 1000;
+      if (!scale && a->type == "i1") throw DataError(fmt::format("{}: it has no {}_scale", where, name.theirs));
+      const std::vector<float> scales = scale ? plain_floats(*scale) : std::vector<float>{kScaleOfVersion1};
+      if (scales.empty() || (scales.size() > 1 && static_cast<int64_t>(scales.size()) != rows))
+        throw DataError(fmt::format("{}: {}_scale has {} numbers", where, name.theirs, scales.size()));
+      for (size_t i = 0; i < values.size(); ++i) values[i] /= scales[scales.size() == 1 ? 0 : i / static_cast<size_t>(columns)];
+    }
+    tensors.push_back({name.ours, "F32", shape, turned_bytes(values.data(), rows, columns, name.transposed)});
+  }
+  // What is left must be settings, or what ct2_config has replaced by sinusoids or recognised as tied.
+  static const std::set<std::string> kSettings{"num_heads",
+                                               "pre_norm",
+                                               "activation",
+                                               "scale_embeddings",
+                                               "embeddings_merge",
+                                               "alignment_layer",
+                                               "alignment_heads",
+                                               "start_from_zero_embedding",
+                                               "multiply_by_sqrt_depth",
+                                               "with_source_bos",
+                                               "with_source_eos",
+                                               "with_target_bos",
+                                               "user_decoder_start_tokens",
+                                               "unk_token",
+                                               "bos_token",
+                                               "eos_token",
+                                               "flash_attention"};
+  static const std::set<std::string> kTables{"encodings", "weight", "weight_scale"};
+  for (const auto& [key, array] : file.arrays) {
+    const std::string last = key.substr(key.rfind('/') + 1);
+    const bool table = kTables.contains(last) && (key.find("embeddings") != std::string::npos ||
+                                                  key.find("projection") != std::string::npos || key.ends_with(kPositions));
+    const bool zero = array.shape.empty() && file.number(key, 1) == 0;  // an option that is off
+    if (!used.contains(&array) && !kSettings.contains(last) && !table && !zero)
+      throw ConfigError(fmt::format("{}: it has {}, which Starling's models do not have; it cannot be imported", where, key));
+  }
+  return tensors;
+}
+
+}  // namespace starling

@@ -1,0 +1,106 @@
+// Zip archives and NumPy's arrays: what they hold, and what is refused.
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "interop/npz.h"
+#include "interop/zip.h"
+#include "tests/interop/archives.h"
+
+namespace starling {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::span<const std::byte> as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+template <class F>
+std::string refusal(F f) {
+  try {
+    f();
+  } catch (const DataError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Zip, GivesWhatWasStoredAndDeflated) {
+  const std::string large(100'000, 'x');
+  for (bool deflate : {false, true}) {
+    const std::string bytes = zip_of({{"a.txt", large}, {"folder/", ""}, {"folder/b", "short"}, {"empty", ""}}, deflate);
+    EXPECT_EQ(bytes.size() < large.size(), deflate);
+    const ZipArchive zip(as_bytes(bytes), "it.zip");
+    ASSERT_EQ(zip.entries().size(), 4u);
+    EXPECT_EQ(zip.read(*zip.find("a.txt")), large);
+    EXPECT_EQ(zip.read(*zip.find("folder/b")), "short");
+    EXPECT_EQ(zip.read(*zip.find("empty")), "");
+    EXPECT_EQ(zip.find("c"), nullptr);
+  }
+}
+
+TEST(Zip, RefusesWhatIsDamaged) {
+  const std::string whole = zip_of({{"a", "some content"}, {"b", "more"}});
+  const auto all = [](const std::string& bytes) {
+    const ZipArchive zip(as_bytes(bytes), "it.zip");
+    for (const ZipEntry& e : zip.entries()) zip.read(e);
+  };
+  EXPECT_EQ(refusal([&] { all(whole); }), "");
+  EXPECT_THAT(refusal([&] { all(whole.substr(0, whole.size() - 5)); }), HasSubstr("was it cut short?"));
+  EXPECT_THAT(refusal([&] { all(""); }), HasSubstr("too short"));
+  std::string other = whole;
+  other[other.find("some content")] = 'S';
+  EXPECT_THAT(refusal([&] { all(other); }), HasSubstr("a is damaged: its checksum is wrong"));
+}
+
+// A kilobyte that claims to be gigabytes, and so on: nothing but a refusal, and no memory for what cannot be there.
+TEST(Zip, MutationsAreReadOrRefused) {
+  const std::string whole = zip_of({{"a", std::string(3000, 'a')}, {"b", "more"}, {"c", std::string(500, 'c')}}, true);
+  Random random(1, 1);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string bytes = whole;
+    for (int k = 0; k < 1 + i % 4; ++k) bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    if (i % 7 == 0) bytes.resize(random.below(bytes.size()));
+    try {
+      const ZipArchive zip(as_bytes(bytes), "it.zip");
+      for (const ZipEntry& e : zip.entries()) {
+        EXPECT_LT(e.size, 1100 * (bytes.size() + 1));
+        zip.read(e);
+      }
+    } catch (const DataError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST(Npz, GivesTypesShapesAndElements) {
+  const std::string bytes = zip_of({{"w.npy", npy_of("'<f4'", "(2, 3)", std::string(24, 'f'))},
+                                    {"v.npy", npy_of("'|i1'", "(5,)", "hello")},
+                                    {"one.npy", npy_of("'<f8'", "()", std::string(8, '\0'))}});
+  const std::vector<ForeignArray> arrays = read_npz(as_bytes(bytes), "m.npz");
+  ASSERT_EQ(arrays.size(), 3u);
+  EXPECT_EQ(arrays[0].name, "w");
+  EXPECT_EQ(arrays[0].type, "f4");
+  EXPECT_THAT(arrays[0].shape, ElementsAre(2, 3));
+  EXPECT_EQ(arrays[0].bytes, std::string(24, 'f'));
+  EXPECT_EQ(arrays[1].type, "i1");
+  EXPECT_EQ(arrays[1].bytes, "hello");
+  EXPECT_TRUE(arrays[2].shape.empty());
+}
+
+TEST(Npz, RefusesOtherArrays) {
+  const auto with = [](const std::string& content) { return refusal([&] { read_npy(content, "m.npz: w.npy"); }); };
+  EXPECT_THAT(with("no array, as everybody sees"), HasSubstr("m.npz: w.npy: not an array of NumPy's (its first bytes are others)"));
+  EXPECT_THAT(with(npy_of("'>f4'", "(1,)", "1234")), HasSubstr("elements of type '>f4'"));
+  EXPECT_THAT(with(npy_of("[('a', '<f4')]", "(1,)", "1234")), HasSubstr("elements of type"));
+  EXPECT_THAT(with(npy_of("'<f4'", "(3,)", "1234")), HasSubstr("4 bytes of elements where its shape asks for 12"));
+  EXPECT_THAT(with(npy_of("'<f4'", "(1000000000, 1000000000, 1000000000)", "1234")), HasSubstr("cut short"));
+  EXPECT_THAT(with(npy_of("'<f4'", "(-1,)", "1234")), HasSubstr("shape is damaged"));
+  EXPECT_THAT(with(npy_of("'<f4'", "(1", "1234")), HasSubstr("shape is damaged"));
+  EXPECT_EQ(with(npy_of("'<f4'", "(1,)", "1234")), "");
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,312 @@
+// Directories of CTranslate2: its own lists of hypotheses, formats of numbers, packages, what is refused, damaged files.
+#include "interop/ct2.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/random.h"
+#include "decode/translator.h"
+#include "interop/describe_import.h"
+#include "interop/import.h"
+#include "tests/interop/archives.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kCt2Fixtures = STARLING_SOURCE_DIR "/tests/fixtures/ct2";
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::ifstream in(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+class Ct2Import : public testing::Test {
+ protected:
+  Ct2Import() { std::filesystem::remove_all(directory_), std::filesystem::create_directories(directory_); }
+  ~Ct2Import() override { std::filesystem::remove_all(directory_); }
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  LoadedModel import(const std::string& from, const std::string& precision = "f32") {
+    const std::string output = path("model" + std::to_string(++count_));
+    imported_ = import_text(import_model(*files_, {from, output, {}, {}}), output);
+    return load_model(*files_, output, {precision, 1});
+  }
+  // The hypotheses of all sentences, one list after another.
+  static std::vector<Translation> n_best(const LoadedModel& loaded) {
+    SearchOptions search = loaded.description.search;
+    search.beam = search.n_best = 4;
+    search.length_penalty = 0;
+    Translator translator(*loaded.model, loaded.description.vocabularies, search);
+    std::vector<Translation> all;
+    for (const auto& list : translator.translate(read_lines(kCt2Fixtures + "/input.txt"))) all.insert(all.end(), list.begin(), list.end());
+    return all;
+  }
+  static void expect_lists(const LoadedModel& loaded, const std::string& file, double tolerance) {
+    const std::vector<Translation> found = n_best(loaded);
+    size_t i = 0;
+    for (const std::string& line : read_lines(file)) {
+      if (line.empty()) continue;
+      ASSERT_LT(i, found.size());
+      EXPECT_EQ(found[i].text, line.substr(line.find('\t') + 1)) << file << " hypothesis " << i;
+      EXPECT_NEAR(found[i].log_probability, std::stod(line), tolerance) << file << " hypothesis " << i;
+      ++i;
+    }
+    EXPECT_EQ(i, found.size());
+  }
+  const std::unique_ptr<FileSystem> files_ = real_file_system();
+  const std::string directory_ = testing::TempDir() + "/ct2_import." + std::to_string(getpid());
+  std::string imported_;
+  int count_ = 0;
+};
+
+TEST_F(Ct2Import, ListsAreCTranslate2sOwn) {
+  expect_lists(import(kCt2Fixtures + "/v1-aren-transliteration-i16"), kCt2Fixtures + "/v1-aren-transliteration-i16/nbest-f32.txt", 1e-4);
+  EXPECT_THAT(imported_, HasSubstr("CTranslate2's model.bin (binary version 1)"));
+  EXPECT_THAT(imported_, HasSubstr("6+6 layers, width 32, feed-forward 128 (relu), 8 heads, pre-norm, output bias"));
+  EXPECT_THAT(imported_, HasSubstr("text is tokens with spaces between them"));
+  expect_lists(import(kCt2Fixtures + "/v2-aren-transliteration-i8"), kCt2Fixtures + "/v2-aren-transliteration-i8/nbest-f32.txt", 1e-4);
+}
+
+// The best hypothesis, as int8 products are rounded elsewhere in another way.
+TEST_F(Ct2Import, IntegersTranslateAlike) {
+  const std::string from = kCt2Fixtures + "/v2-aren-transliteration-i8";
+  const std::vector<Translation> found = n_best(import(from, "int8"));
+  const std::vector<std::string> expected = read_lines(from + "/nbest-int8.txt");
+  for (size_t sentence = 0, line = 0; line < expected.size(); ++sentence) {
+    EXPECT_EQ(found[4 * sentence].text, expected[line].substr(expected[line].find('\t') + 1));
+    while (line < expected.size() && !expected[line].empty()) ++line;
+    ++line;
+  }
+}
+
+// Other directories of the fixtures, where they are at hand.
+TEST_F(Ct2Import, EveryDirectoryOfTheFixtures) {
+  const char* const data = std::getenv("STARLING_DATA");
+  const std::string all = std::string(data ? data : STARLING_SOURCE_DIR "/../shared/data") + "/../fixtures/ct2";
+  if (!std::filesystem::exists(all)) GTEST_SKIP() << "the directories of CTranslate2 are not there (STARLING_DATA)";
+  for (const std::string name : {"v1/aren-transliteration", "v2/aren-transliteration", "v2/aren-transliteration-i16"})
+    expect_lists(import(all + "/" + name), all + "/" + name + "/nbest-f32.txt", 1e-4);
+}
+
+// A file of version 6 in the making.
+class Ct2Writer {
+ public:
+  void array(const std::string& name, const std::vector<int64_t>& shape, int type, const std::string& bytes) {
+    variables_ += name_of(name) + static_cast<char>(shape.size());
+    for (const int64_t n : shape) variables_ += bytes_of(static_cast<uint64_t>(n), 4);
+    variables_ += static_cast<char>(type) + bytes_of(bytes.size(), 4) + bytes;
+    ++count_;
+  }
+  void alias(const std::string& name, const std::string& of) { aliases_ += name_of(name) + name_of(of), ++alias_count_; }
+  std::string file() const {
+    return bytes_of(6, 4) + name_of("TransformerSpec") + bytes_of(7, 4) + bytes_of(count_, 4) + variables_ + bytes_of(alias_count_, 4) +
+           aliases_;
+  }
+
+ private:
+  static std::string name_of(const std::string& text) { return bytes_of(text.size() + 1, 2) + text + '\0'; }
+  std::string variables_, aliases_;
+  uint64_t count_ = 0, alias_count_ = 0;
+};
+
+std::string floats(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+TEST(Ct2File, ReadsEveryTypeAndAliases) {
+  Ct2Writer w;
+  w.array("a", {2, 1}, 0, floats({1.5f, -2}));
+  w.array("half", {3}, 4, bytes_of(0x3c00, 2) + bytes_of(0xc100, 2) + bytes_of(0x0001, 2));  // 1, -2.5, 2^-24
+  w.array("brain", {1}, 5, bytes_of(0x3fc0, 2));                                             // 1.5
+  w.array("flag", {}, 1, "\1");
+  w.array("heads", {}, 2, bytes_of(8, 2));
+  w.alias("b", "a");
+  const Ct2File file = read_ct2(w.file(), "model.bin");
+  EXPECT_EQ(file.version, 6u);
+  EXPECT_EQ(file.spec, "TransformerSpec");
+  EXPECT_EQ(file.find("b"), file.find("a"));
+  EXPECT_EQ(file.find("c"), nullptr);
+  EXPECT_EQ(file.number("heads", 0), 8);
+  EXPECT_EQ(file.number("flag", 0), 1);
+  EXPECT_EQ(file.number("other", 3), 3);
+  EXPECT_EQ(file.find("half")->type, "f2");
+  EXPECT_TRUE(is_ct2(w.file()));
+  EXPECT_FALSE(is_ct2("PK\3\4 and so on"));
+}
+
+// A tiny post-norm model whose types and options a test chooses.
+struct TinyCt2 {
+  int type = 0;                        // of the matrices
+  bool biases = true;                  // of attention
+  std::vector<float> positions = {};   // [rows, 8]
+  std::pair<std::string, int> option;  // one more flag
+
+  std::string file() const {
+    Ct2Writer w;
+    Random random(3, 3);
+    const auto matrix = [&](const std::string& name, int64_t rows, int64_t columns) {
+      std::string bytes;
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        const float x = widen(round_to_bf16(static_cast<float>(0.3 * random.normal())));
+        uint32_t bits;
+        std::memcpy(&bits, &x, 4);
+        bytes += type == 0 ? bytes_of(bits, 4) : bytes_of(bits >> 16, 2);
+      }
+      w.array(name, {rows, columns}, type, bytes);
+    };
+    const auto vector = [&](const std::string& name, int64_t n, float value) {
+      w.array(name, {n}, 0, floats(std::vector<float>(static_cast<size_t>(n), value)));
+    };
+    const auto layer = [&](const std::string& name, int64_t out, int64_t in, bool bias) {
+      matrix(name + "/weight", out, in);
+      if (bias) vector(name + "/bias", out, 0);
+    };
+    const auto norm = [&](const std::string& name) { vector(name + "/layer_norm/gamma", 8, 1), vector(name + "/layer_norm/beta", 8, 0); };
+    for (const std::string side : {"encoder", "decoder"}) {
+      w.array(side + "/num_heads", {}, 2, bytes_of(2, 2));
+      w.array(side + "/pre_norm", {}, 1, std::string(1, '\0'));
+      w.array(side + "/activation", {}, 1, "\2");
+      const std::string l = side + "/layer_0";
+      layer(l + "/self_attention/linear_0", 24, 8, biases), layer(l + "/self_attention/linear_1", 8, 8, biases);
+      norm(l + "/self_attention");
+      if (side == "decoder") {
+        layer(l + "/attention/linear_0", 8, 8, biases), layer(l + "/attention/linear_1", 16, 8, biases);
+        layer(l + "/attention/linear_2", 8, 8, biases), norm(l + "/attention");
+      }
+      layer(l + "/ffn/linear_0", 16, 8, true), layer(l + "/ffn/linear_1", 8, 16, true), norm(l + "/ffn");
+      if (!positions.empty())
+        w.array(side + "/position_encodings/encodings", {static_cast<int64_t>(positions.size()) / 8, 8}, 0, floats(positions));
+    }
+    matrix("decoder/embeddings/weight", 6, 8);
+    w.alias("encoder/embeddings_0/weight", "decoder/embeddings/weight");
+    w.alias("decoder/projection/weight", "decoder/embeddings/weight");
+    if (!option.first.empty()) w.array(option.first, {}, 1, std::string(1, static_cast<char>(option.second)));
+    return w.file();
+  }
+};
+
+class TinyCt2Import : public Ct2Import {
+ protected:
+  LoadedModel make(const TinyCt2& model, const std::string& config = "{\"add_source_eos\": true, \"layer_norm_epsilon\": 1e-6}") {
+    const std::string folder = path("ct2");
+    std::filesystem::create_directories(folder);
+    files_->write_file(folder + "/model.bin", model.file());
+    files_->write_file(folder + "/config.json", config);
+    files_->write_file(folder + "/shared_vocabulary.json", R"(["<unk>", "<s>", "</s>", "a", "b", "c"])");
+    return import(folder);
+  }
+  static std::vector<double> values_of(const LoadedModel& m) { return m.model->parameters().values().to_doubles(); }
+  std::string refusal(const TinyCt2& model, const std::string& config = "{}") {
+    try {
+      make(model, config);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(TinyCt2Import, SettingsOfToday) {
+  const LoadedModel m = make({});
+  const ModelConfig& c = m.description.config;
+  EXPECT_EQ(c.norm, NormPlace::post);
+  EXPECT_EQ(c.activation, HiddenActivation::swish);
+  EXPECT_EQ(c.heads, 2);
+  EXPECT_EQ(c.tied_embeddings, TiedEmbeddings::all);
+  EXPECT_FALSE(c.output_bias);
+  EXPECT_TRUE(c.source_end);
+  EXPECT_EQ(c.norm_epsilon, 1e-6);
+  EXPECT_EQ(c.first_position, 1);
+  EXPECT_EQ(m.description.vocabularies.source().encode("b c d"), (std::vector<int32_t>{4, 5, 0}));
+  EXPECT_FALSE(make({}, "{}").description.config.source_end);
+  EXPECT_EQ(make({}, R"({"decoder_start_token": "</s>"})").description.config.decoder_start, DecoderStart::end);
+  EXPECT_EQ(make({.option = {"decoder/start_from_zero_embedding", 1}}).description.config.decoder_start, DecoderStart::zero);
+}
+
+TEST_F(TinyCt2Import, BrainFloatsAndMissingBiasesAreTheSameModel) {
+  const std::vector<double> plain = values_of(make({}));
+  EXPECT_EQ(values_of(make({.type = 5})), plain);
+  EXPECT_EQ(values_of(make({.biases = false})), plain);  // whose biases are zeros
+}
+
+// A table with our sinusoids is none; another one is kept, and sentences beyond it are cut.
+TEST_F(TinyCt2Import, TablesOfPositions) {
+  std::vector<float> sinusoids, other;
+  for (int p = 0; p < 20; ++p)
+    for (int c = 0; c < 8; ++c) {
+      const double angle = (p + 2) * std::pow(10000.0, -(c % 4) / 3.0);
+      sinusoids.push_back(static_cast<float>(c < 4 ? std::sin(angle) : std::cos(angle)));
+      other.push_back(static_cast<float>(0.01 * (p * 8 + c)));
+    }
+  const LoadedModel computed = make({.positions = sinusoids});
+  EXPECT_EQ(computed.description.config.position_table, 0);
+  EXPECT_EQ(computed.description.config.first_position, 2);
+  const LoadedModel stored = make({.positions = other});
+  EXPECT_EQ(stored.description.config.position_table, 20);
+  Translator translator(*stored.model, stored.description.vocabularies, stored.description.search);
+  std::string line = "a";
+  for (int i = 0; i < 40; ++i) line += " b";
+  const auto translated = translator.translate(std::vector{line});
+  EXPECT_EQ(translator.truncated(), 1);
+  EXPECT_LE(translated[0][0].tokens, 20);
+}
+
+TEST_F(TinyCt2Import, RefusesByName) {
+  EXPECT_THAT(refusal({.option = {"encoder/alibi", 1}}), HasSubstr("encoder/alibi, which Starling's models do not have"));
+  EXPECT_EQ(refusal({.option = {"encoder/alibi", 0}}), "");
+  EXPECT_THAT(refusal({}, R"({"add_source_bos": true})"), HasSubstr("add_source_bos"));
+  EXPECT_THAT(refusal({}, R"({"decoder_start_token": "a"})"), HasSubstr("the decoder begins with a"));
+  EXPECT_THAT(refusal({}, "{"), HasSubstr("config.json: not valid JSON"));
+}
+
+TEST_F(TinyCt2Import, MutationsAreReadOrRefused) {
+  const std::string whole = TinyCt2{}.file();
+  Random random(5, 5);
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string bytes = whole;
+    for (int k = 0; k < 1 + i % 4; ++k) bytes[random.below(i % 2 ? bytes.size() : 600)] = static_cast<char>(random.below(256));
+    if (i % 9 == 0) bytes.resize(random.below(bytes.size()));
+    try {
+      const Ct2File file = read_ct2(bytes, "model.bin");
+      const ModelConfig config = ct2_config(file, "model.bin");
+      ct2_tensors(file, config, "model.bin");
+    } catch (const DataError&) {
+      ++refused;
+    } catch (const ConfigError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 300);
+}
+
+// A package as Argos Translate and LibreTranslate install it.
+TEST_F(TinyCt2Import, ArgosPackages) {
+  const std::string spm = files_->read_file(STARLING_SOURCE_DIR "/tests/fixtures/marian/v.spm");
+  const auto package = [&](const std::string& metadata) {
+    return zip_of({{"translate-ar_en-1_9/metadata.json", metadata},
+                   {"translate-ar_en-1_9/model/model.bin", TinyCt2{}.file()},
+                   {"translate-ar_en-1_9/model/shared_vocabulary.json", R"(["<unk>", "<blank>", "</s>", "▁ein", "▁Mann", "."])"},
+                   {"translate-ar_en-1_9/model/config.json", R"({"bos_token": "</s>", "add_source_eos": false})"},
+                   {"translate-ar_en-1_9/sentencepiece.model", spm},
+                   {"translate-ar_en-1_9/README.md", "from OPUS"}},
+                  true);
+  };
+  files_->write_file(path("ar_en.argosmodel"), package(R"({"from_code": "ar", "to_code": "en", "package_version": "1.9"})"));
+  const LoadedModel m = import(path("ar_en.argosmodel"));
+  EXPECT_EQ(m.description.languages, (Languages{"ar", "en"}));
+  EXPECT_THAT(imported_, HasSubstr("Argos package ar to en, version 1.9"));
+  EXPECT_EQ(m.description.vocabularies.source().encode("ein Mann."), (std::vector<int32_t>{3, 4, 5}));
+  EXPECT_EQ(m.description.search.length_penalty, 0.2);
+  files_->write_file(path("b.argosmodel"), package(R"({"from_code": "ar", "to_code": "en", "target_prefix": "__en__"})"));
+  EXPECT_THROW(import(path("b.argosmodel")), ConfigError);
+}
+
+}  // namespace
+}  // namespace starling
