@@ -3,15 +3,16 @@
 # Each layout is measured over Open MPI and simulated with the rates that were measured just before and just after it, since a machine may
 # change its speed within minutes. A row has the medians over the rounds, and how many of its times lay within the interval predicted for
 # them (without a record of this host).
-# Usage: bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]     about seven minutes a round; two cores with nothing else to do
-# NAME: only layouts whose model or name has it
+# Usage: [RANKS=4] bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]     about seven minutes a round; two cores with nothing else to do
+# NAME: only layouts whose model or name has it. RANKS: as many as that, which then share the cores; stages are divided among two of them,
+# and the others are replicas.
 set -euo pipefail
 starling=$(realpath "${1:?usage: bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]}")
 rounds=${2:-3} only=${3:-}
 out=$(mktemp -d); export XDG_STATE_HOME=$out; trap 'rm -rf "$out"' EXIT
 value() { sed -n "s/^ *\"$2\": \([-0-9.e+]*\),*$/\1/p" "$1" | head -n 1; }
 ranks() {
-  mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }
+  mpirun --allow-run-as-root --oversubscribe --bind-to none -n "${RANKS:-2}" "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }
 }
 top="--model.attention-place top --model.readout context"
 average="--parallel.pipeline 1 --strategy.name model-average --strategy.periodic.interval 4"

@@ -60,6 +60,7 @@ struct Search::Sentence {
   std::vector<float> attention, covered, covered_before;
 
   bool covers() const { return options.coverage_penalty > 0; }
+  int64_t forced() const { return static_cast<int64_t>(options.target_prefix_ids.size()); }
   bool attends() const { return covers() || options.alignment; }
 
   // Stores the attention of a step for the rows from `row` on, which extend `parents` (-1: none).
@@ -158,8 +159,8 @@ void Search::join() {
     s.number = numbers[i];
     s.source_tokens = static_cast<int64_t>(joining_[i].source.size()) - (model_.config().source_end ? 0 : 1);
     s.limit = std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * static_cast<double>(s.source_tokens)) + o.max_length_offset);
-    s.limit = std::min(s.limit, longest_sentence(model_.config()));
-    s.longest_penalty = penalty(o, s.limit);
+    s.limit = std::min(s.limit + s.forced(), longest_sentence(model_.config()));
+    s.longest_penalty = penalty(o, s.limit - s.forced());
     s.live = {{-1, model_.vocabulary().begin, -1, 0.0}};
     sentences_.push_back(std::move(s));
   }
@@ -231,6 +232,13 @@ void Search::choose(Sentence& s) {
   ++s.length;
   heap_.clear();
   next_.clear();
+  if (s.length <= s.forced() && s.length < s.limit) {  // one hypothesis, whose next token is given
+    const Live from = s.live.front();
+    const int32_t token = o.target_prefix_ids[static_cast<size_t>(s.length - 1)];
+    s.prefixes.push_back({from.prefix, token, s.aligned(from.row)});
+    s.live = {{from.row, token, static_cast<int32_t>(s.prefixes.size()) - 1, from.log_probability}};
+    return;
+  }
   for (size_t i = 0; i < s.live.size(); ++i) offer(s, static_cast<int32_t>(i), 0);
   const double top = heap_.empty() ? 0 : heap_.front().log_probability;
   for (int64_t taken = 0; taken < places && !heap_.empty(); ++taken) {
@@ -269,7 +277,10 @@ void Search::finish(Sentence& s, int32_t prefix, int32_t row, double log_probabi
   }
   std::reverse(h.tokens.begin(), h.tokens.end());
   std::reverse(h.alignment.begin(), h.alignment.end());
-  h.length = s.length;
+  const auto given = static_cast<ptrdiff_t>(std::min<size_t>(s.options.target_prefix_ids.size(), h.tokens.size()));
+  h.tokens.erase(h.tokens.begin(), h.tokens.begin() + given);
+  if (s.options.alignment) h.alignment.erase(h.alignment.begin(), h.alignment.begin() + given);
+  h.length = s.length - s.forced();
   h.log_probability = log_probability;
   h.score = log_probability / penalty(s.options, h.length);
   if (s.covers()) h.score += s.options.coverage_penalty * s.log_coverage(row);

@@ -34,6 +34,9 @@ struct SearchOptions {
   int64_t n_best = 1;          // at most beam
   bool fixed_length = false;   // never end before the limit: for speed benchmarks
   bool alignment = false;      // also compute Hypothesis::alignment
+  // Pieces, with spaces between them, that stand in front of each source, and that each translation begins with and does not show.
+  std::string source_prefix, target_prefix;
+  std::vector<int32_t> source_prefix_ids, target_prefix_ids;  // their numbers: with_prefixes() sets them (decode/framing.h)
 };
 
 template <class Visitor>
@@ -48,6 +51,9 @@ void visit(Visitor& v, SearchOptions& c) {
           0.0, 1000.0);
   v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
+  v.field("source-prefix", c.source_prefix,
+          "pieces, with spaces between them, in front of each source, such as the tag of a language; empty = none");
+  v.field("target-prefix", c.target_prefix, "pieces that each translation is made to begin with, and that are not printed; empty = none");
   v.field("allow-unknown", c.allow_unknown, "translations may have the unknown symbol (U+2047) in them; else the next best piece is taken");
 }
 
@@ -60,7 +66,7 @@ SearchOptions search_defaults(const std::string& preset);
 int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary);
 
 struct Hypothesis {
-  std::vector<int32_t> tokens;  // without end of sentence
+  std::vector<int32_t> tokens;  // without prefix and end of sentence
   int64_t length = 0;           // number of tokens, including the end of sentence unless it was cut at the limit
   double log_probability = 0;   // sum over the tokens, nats
   double score = 0;             // with length and coverage penalties: hypotheses are ranked by it

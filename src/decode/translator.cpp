@@ -20,7 +20,7 @@ Translator::Translator(Model& model, const Vocabularies& vocabularies, const Sea
                        int64_t max_source_tokens, const WorkerBackends* backends)
     : own_(backends || model.parameters().shards() ? WorkerBackends() : make_worker_backends(model.parameters().backend())),
       vocabularies_(vocabularies),
-      options_(options),
+      options_(with_prefixes(options, vocabularies)),
       batch_sentences_(batch_sentences),
       max_source_tokens_(std::min(max_source_tokens, longest_sentence(model.config()) - 1)) {
   if (model.parameters().shards()) {
@@ -129,13 +129,9 @@ std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string
   const Vocabulary& from = vocabularies_.source();
   std::vector<std::vector<int32_t>> sources(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
-    sources[i] = from.encode(lines[i]);
-    if (sources[i].empty()) continue;
-    if (static_cast<int64_t>(sources[i].size()) > max_source_tokens_) {
-      sources[i].resize(max_source_tokens_);
-      ++truncated_;
-    }
-    sources[i].push_back(from.eos());
+    bool cut = false;
+    sources[i] = source_tokens(lines[i], from, options_, max_source_tokens_ - static_cast<int64_t>(options_.source_prefix_ids.size()), cut);
+    truncated_ += cut;
   }
   return sources;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/memory.h"
-#include "decode/model_directory.h"
+#include "decode/framing.h"
 #include "decode/search_need.h"
 
 namespace starling {
@@ -65,7 +65,7 @@ class Translator {
   std::vector<std::vector<Translation>> translate_encoded(std::span<const std::vector<int32_t>> sources);
 
   // Sets the search options from now on.
-  void set_search(const SearchOptions& options) { options_ = options; }
+  void set_search(const SearchOptions& options) { options_ = with_prefixes(options, vocabularies_); }
   void set_memory(SearchMemory memory) { memory_ = std::move(memory); }
   void set_watch(TranslatorWatch watch) { watch_ = std::move(watch); }
 

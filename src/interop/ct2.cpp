@@ -158,9 +158,7 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
     const auto code = [&](const char* key) {
       return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
     };
-    if (!code("target_prefix").empty())
-      throw ConfigError(
-          fmt::format("{}: its translations begin with {}, a forced prefix, which is not supported", where, code("target_prefix")));
+    search.target_prefix = code("target_prefix");
     for (const auto& [key, to] : {std::pair{"from_code", &languages.source}, {"to_code", &languages.target}})
       if (is_language_code(code(key))) *to = code(key);
     kind = fmt::format("Argos package {} to {}, version {}, with {}", code("from_code"), code("to_code"), code("package_version"), kind);

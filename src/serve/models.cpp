@@ -8,6 +8,7 @@
 #include <limits>
 #include <thread>
 
+#include "decode/framing.h"
 #include "metrics/metrics.h"
 #include "text/language_match.h"
 
@@ -51,7 +52,7 @@ SchedulerLimits with_rows(SchedulerLimits limits, int64_t rows) {
 ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, const SearchBudget& budget, Metrics& metrics)
     : model_(std::move(model)),
       direction_(std::move(direction)),
-      search_(options.search(model_.description.search)),
+      search_(with_prefixes(options.search(model_.description.search), model_.description.vocabularies)),
       max_source_tokens_(std::min(options.max_source_tokens, longest_sentence(model_.description.config) - 1)),
       budget_(budget),
       cache_bytes_(options.scheduler.cache_bytes),

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <chrono>
+#include <limits>
 #include <optional>
 
 #include "base/start_threads.h"
+#include "decode/framing.h"
 
 namespace starling {
 
@@ -91,12 +93,12 @@ void Workers::work(int worker, Model& model) {
 void Workers::join(Searches& searches, Scheduler::Work work) {
   for (const int64_t key : work.drop) searches.drop(key);
   for (Scheduler::Sentence& s : work.join) {
-    std::vector<int32_t> source = vocabularies_.source().encode(s.text);
+    bool cut = false;
+    std::vector<int32_t> source = source_tokens(s.text, vocabularies_.source(), s.options, std::numeric_limits<int64_t>::max(), cut);
     if (source.empty()) {
       scheduler_.finish(s.key, {{"", {}}});
       continue;
     }
-    source.push_back(vocabularies_.source().eos());
     metrics_.count("starling_tokens_total", "side=\"source\"", static_cast<double>(source.size()));
     searches.of(s.lane).add(s.key, std::move(source), s.options);
   }

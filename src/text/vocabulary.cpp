@@ -149,6 +149,11 @@ std::string Vocabulary::decode(std::span<const int32_t> ids) const {
   return text;
 }
 
+int32_t Vocabulary::id_of(const std::string& piece) const {
+  const int id = processor_->PieceToId(piece);
+  return id < size_ && processor_->IdToPiece(id) == piece ? id : -1;
+}
+
 std::string Vocabulary::piece(int32_t id) const {
   CHECK(id >= 0 && id < size_, "id {} of {} pieces", id, size_);
   return processor_->IdToPiece(id);

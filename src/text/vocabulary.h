@@ -56,6 +56,8 @@ class Vocabulary {
   std::vector<std::string> pieces(std::string_view text) const;
   /// Returns whether a text can be split entirely into pieces that stand for text, none of them unknown or a byte.
   bool knows(std::string_view text) const;
+  /// Returns the number of a piece; -1 if there is none.
+  int32_t id_of(const std::string& piece) const;
   /// Returns the text of one piece, for logs and tests.
   std::string piece(int32_t id) const;
 

@@ -184,6 +184,38 @@ TEST(Coverage, AWideBeamFindsTheBestOfAllTargets) {
   }
 }
 
+// Translations that must begin in one way: the best of those that do, by the probability of the rest.
+TEST(Prefix, AWideBeamFindsTheBestOfAllThatBeginWithIt) {
+  constexpr size_t limit = 4;
+  constexpr int32_t V = 6;
+  const Sources sources{{3, 4, kEnd}, {4, kEnd}};
+  const Prefix prefix{5, 3};
+  FakeModel m = random_model(23, V, sources, 1.5);
+  SearchOptions o = options(600, 0.6, 0);
+  o.max_length_factor = 0, o.max_length_offset = limit, o.n_best = 5, o.alignment = true;
+  o.target_prefix_ids = prefix;
+  const auto found = beam_search(m, sources, o);
+  for (int32_t s = 0; s < 2; ++s) {
+    const double given = consider(m, s, prefix).log_probability;
+    std::vector<std::pair<double, Prefix>> all;
+    all_targets(V, limit + prefix.size(), prefix, [&](const Prefix& target) {
+      all.emplace_back((consider(m, s, target).log_probability - given) / length_penalty(0.6, target.size() - prefix.size()), target);
+    });
+    std::sort(all.rbegin(), all.rend());
+    ASSERT_EQ(found[s].size(), 5u);
+    for (size_t k = 0; k < 5; ++k) {
+      const Hypothesis& h = found[s][k];
+      Prefix target = prefix;
+      target.insert(target.end(), h.tokens.begin(), h.tokens.end());
+      const bool ended = static_cast<size_t>(h.length) > h.tokens.size();
+      if (ended) target.push_back(kEnd);
+      EXPECT_EQ(target, all[k].second) << "sentence " << s << " rank " << k;
+      EXPECT_NEAR(h.score, all[k].first, 1e-5);
+      EXPECT_EQ(h.alignment.size(), h.tokens.size() + (ended ? 1 : 0));
+    }
+  }
+}
+
 // The coverage of each hypothesis followed its parents through every change of order.
 TEST(Coverage, NarrowBeamsScoreTheirHypothesesRight) {
   const Sources sources{{3, 4, 5, kEnd}, {4, 3, kEnd}, {5, kEnd}};

@@ -304,8 +304,8 @@ TEST_F(TinyCt2Import, ArgosPackages) {
   EXPECT_THAT(imported_, HasSubstr("Argos package ar to en, version 1.9"));
   EXPECT_EQ(m.description.vocabularies.source().encode("ein Mann."), (std::vector<int32_t>{3, 4, 5}));
   EXPECT_EQ(m.description.search.length_penalty, 0.2);
-  files_->write_file(path("b.argosmodel"), package(R"({"from_code": "ar", "to_code": "en", "target_prefix": "__en__"})"));
-  EXPECT_THROW(import(path("b.argosmodel")), ConfigError);
+  files_->write_file(path("b.argosmodel"), package(R"({"from_code": "ar", "to_code": "en", "target_prefix": "▁ein"})"));
+  EXPECT_EQ(import(path("b.argosmodel")).description.search.target_prefix, "▁ein");
 }
 
 }  // namespace

@@ -261,6 +261,25 @@ TEST(MarianPieces, ReadsQuotedAndComplexKeys) {
   EXPECT_THAT(refusal("a: [\n"), HasSubstr("not valid YAML"));
 }
 
+// A piece in front of the source and a beginning of the translation, as models of many languages need them.
+TEST_F(MarianImport, Prefixes) {
+  const LoadedModel loaded = import(kMarianFixtures + "/post");
+  SearchOptions search = loaded.description.search;
+  const auto best = [&](const std::string& line) {
+    return Translator(*loaded.model, loaded.description.vocabularies, search).translate(std::vector{line})[0][0];
+  };
+  const Translation plain = best("ein A man in a hat");
+  search.source_prefix = "▁ein";
+  EXPECT_EQ(best("A man in a hat").text, plain.text);
+  EXPECT_EQ(best("A man in a hat").log_probability, plain.log_probability);
+  search.source_prefix = "";
+  search.target_prefix = "▁Ein ▁Frau";
+  const Translation forced = best("A man in a hat");
+  EXPECT_FALSE(forced.text.starts_with("Ein Frau"));
+  search.target_prefix = "▁Ein ▁nothing";
+  EXPECT_THAT(refusal([&] { best("A man"); }), HasSubstr("target-prefix: the vocabulary has no piece '▁nothing'"));
+}
+
 TEST_F(MarianImport, MutatedModelsAreReadOrRefused) {
   const std::string whole = files_->read_file(kMarianFixtures + "/ssru/model.npz"), from = path("mutated.npz");
   Random random(5, 1);

@@ -1,0 +1,34 @@
+#include "decode/framing.h"
+
+namespace starling {
+
+SearchOptions with_prefixes(SearchOptions o, const Vocabularies& v) {
+  const auto numbers = [](const Vocabulary& vocabulary, const std::string& pieces, const char* key) {
+    std::vector<int32_t> ids;
+    for (size_t begin = 0; begin < pieces.size();) {
+      const size_t end = std::min(pieces.find(' ', begin), pieces.size());
+      const std::string piece = pieces.substr(begin, end - begin);
+      begin = end + 1;
+      if (piece.empty()) continue;
+      const int32_t id = vocabulary.id_of(piece);
+      if (id < 0) throw ConfigError(fmt::format("{}: the vocabulary has no piece '{}'; pieces are separated by spaces", key, piece));
+      ids.push_back(id);
+    }
+    return ids;
+  };
+  o.source_prefix_ids = numbers(v.source(), o.source_prefix, "source-prefix");
+  o.target_prefix_ids = numbers(v.target(), o.target_prefix, "target-prefix");
+  return o;
+}
+
+std::vector<int32_t> source_tokens(std::string_view text, const Vocabulary& source, const SearchOptions& options, int64_t most, bool& cut) {
+  std::vector<int32_t> ids = source.encode(text);
+  if (ids.empty()) return ids;
+  cut = static_cast<int64_t>(ids.size()) > most;
+  if (cut) ids.resize(static_cast<size_t>(most));
+  ids.insert(ids.begin(), options.source_prefix_ids.begin(), options.source_prefix_ids.end());
+  ids.push_back(source.eos());
+  return ids;
+}
+
+}  // namespace starling

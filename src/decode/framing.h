@@ -1,0 +1,20 @@
+// What stands around the text of a sentence in the input and the output of a model: prefixes that say, for example, into which language a
+// model of many languages is to translate, and ends of sentences.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "decode/model_directory.h"
+
+namespace starling {
+
+// Returns the options with the numbers of the prefixes' pieces. Throws ConfigError naming a piece that the vocabulary does not have.
+SearchOptions with_prefixes(SearchOptions options, const Vocabularies& vocabularies);
+
+// Returns what the model reads for a line: the source prefix, at most `most` tokens of the text, the end of sentence; nothing for a blank
+// line. The options must be those of with_prefixes(). Sets `cut` if the text has more tokens.
+std::vector<int32_t> source_tokens(std::string_view text, const Vocabulary& source, const SearchOptions& options, int64_t most, bool& cut);
+
+}  // namespace starling
