@@ -6,14 +6,6 @@
 namespace starling {
 namespace {
 
-std::string with(const char* name, std::initializer_list<int64_t> dims) {
-  std::string s = name;
-  for (int64_t d : dims) s += "_" + std::to_string(d);
-  return s;
-}
-
-Dropout dropout(CaseContext& c, double p, int64_t rows) { return {p, 0x123456789abcull, c.keys(rows)}; }
-
 void linear_case(CaseContext& c, int64_t N, int64_t in, int64_t out, bool transposed, bool bias, Activation a, Write w) {
   const Tensor x = c.activations({N, in}), weight = c.parameters(transposed ? Shape{out, in} : Shape{in, out}, 0.2);
   const Tensor b = bias ? c.parameters({out}) : Tensor(), y = c.activations({N, out});
@@ -56,7 +48,7 @@ void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, boo
   const Tensor q = c.activations({Nq, self ? 3 * D : D}, 0.7), kv = self ? q : c.activations({Nk, 2 * D}, 0.7);
   const Backend::AttentionInput in{q, kv, 0, self ? D : 0, self ? 2 * D : D};
   const Tensor y = c.empty({Nq, D}), lse = c.empty_parameters({Nq, heads}), dy = c.activations({Nq, D});
-  const Dropout d = p > 0 ? dropout(c, p, Nq) : Dropout{};
+  const Dropout d = p > 0 ? case_dropout(c, p, Nq) : Dropout{};
   c.backend.attention(in, layout, d, y, lse);
   c.output(y), c.output(lse.rows(0, s.query.back()));
   const Tensor dq = c.empty(q.shape()), dkv = self ? dq : c.empty(kv.shape());
@@ -119,19 +111,6 @@ void paired_loss_case(CaseContext& c, int64_t V, double bound) {
   c.output(alone);
 }
 
-// Sentences with padding rows behind them; the gradient's cells are given, since those of the forward pass differ by their rounding.
-void ssru_case(CaseContext& c, int64_t H, bool continued) {
-  const Ints offsets = c.upload<int32_t>({0, 1, 6, 6, 23, 57});
-  const Tensor candidate = c.activations({64, H}, 2), forget = c.activations({64, H}, 2), before = c.parameters({6, H});
-  const Tensor cell = c.empty_parameters({64, H}), hidden = c.empty({64, H});
-  c.backend.ssru({candidate, forget, offsets, continued ? before : Tensor(), cell, hidden});
-  c.output(cell), c.output(hidden);
-  const Tensor reached = c.parameters({64, H}), dhidden = c.activations({64, H});
-  const Tensor dcandidate = c.empty({64, H}), dforget = c.empty({64, H});
-  c.backend.ssru_backward({candidate, forget, offsets, reached, dhidden, dcandidate, dforget});
-  c.output(dcandidate), c.output(dforget);
-}
-
 // One step of an LSTM and a gradient: the first `past` of R sentences have a step before, the first `next` one after. The gradient gets
 // gates of its own, since those of the forward pass differ by their rounding.
 void lstm_case(CaseContext& c, int64_t R, int64_t H, int64_t past, int64_t next, bool tanh_output, double bound) {
@@ -186,24 +165,24 @@ std::vector<OpCase> op_cases() {
   for (auto [N, in, out] : {std::array<int64_t, 3>{1, 8, 8}, {4, 33, 17}, {64, 128, 96}, {70, 100, 259}})
     for (bool transposed : {false, true}) {
       const std::string suffix = transposed ? "_transposed" : "";
-      add(with("linear", {N, in, out}) + suffix,
+      add(case_name("linear", {N, in, out}) + suffix,
           [=](CaseContext& c) { linear_case(c, N, in, out, transposed, true, Activation::none, Write::overwrite); });
-      add(with("linear_relu", {N, in, out}) + suffix,
+      add(case_name("linear_relu", {N, in, out}) + suffix,
           [=](CaseContext& c) { linear_case(c, N, in, out, transposed, true, Activation::relu, Write::overwrite); });
-      add(with("linear_accumulate", {N, in, out}) + suffix,
+      add(case_name("linear_accumulate", {N, in, out}) + suffix,
           [=](CaseContext& c) { linear_case(c, N, in, out, transposed, false, Activation::none, Write::accumulate); });
     }
   for (auto [N, in, out] : {std::array<int64_t, 3>{1, 64, 40}, {2, 8, 8}, {4, 33, 17}, {64, 128, 96}, {70, 101, 259}})
     for (double bound : {0.0, 1.5})
       for (bool transposed : {false, true}) {
         const std::string suffix = std::string(bound > 0 ? "_bounded" : "") + (transposed ? "_transposed" : "");
-        add(with("linear_int8", {N, in, out}) + suffix,
+        add(case_name("linear_int8", {N, in, out}) + suffix,
             [=](CaseContext& c) { int8_case(c, N, in, out, transposed, true, Activation::none, Write::overwrite, bound); });
-        add(with("linear_int8_relu", {N, in, out}) + suffix,
+        add(case_name("linear_int8_relu", {N, in, out}) + suffix,
             [=](CaseContext& c) { int8_case(c, N, in, out, transposed, true, Activation::relu, Write::overwrite, bound); });
-        add(with("linear_int8_accumulate", {N, in, out}) + suffix,
+        add(case_name("linear_int8_accumulate", {N, in, out}) + suffix,
             [=](CaseContext& c) { int8_case(c, N, in, out, transposed, false, Activation::none, Write::accumulate, bound); });
-        add(with("linear_int8_wide", {N, in, out}) + suffix,
+        add(case_name("linear_int8_wide", {N, in, out}) + suffix,
             [=](CaseContext& c) { int8_case(c, N, in, out, transposed, false, Activation::none, Write::overwrite, bound, true); });
       }
   add("linear_logits", [](CaseContext& c) {
@@ -213,7 +192,7 @@ std::vector<OpCase> op_cases() {
   });
   for (Write write : {Write::overwrite, Write::accumulate})
     for (auto [N, P, Q] : {std::array<int64_t, 3>{64, 32, 48}, {70, 33, 17}, {130, 3, 264}})
-      add(with(write == Write::accumulate ? "weight_gradient_accumulate" : "weight_gradient", {N, P, Q}), [=](CaseContext& c) {
+      add(case_name(write == Write::accumulate ? "weight_gradient_accumulate" : "weight_gradient", {N, P, Q}), [=](CaseContext& c) {
         const Tensor a = c.activations({N, P}), d = c.activations({N, Q}), dw = c.parameters({P, Q}), db = c.parameters({Q});
         c.backend.weight_gradient(a, d, dw, write);
         c.backend.column_sums(d, db, write);
@@ -221,12 +200,12 @@ std::vector<OpCase> op_cases() {
       });
   for (double p : {0.0, 0.3})
     for (int64_t D : {16, 150, 256})
-      add(with(p > 0 ? "embed_dropout" : "embed", {D}), [=](CaseContext& c) {
+      add(case_name(p > 0 ? "embed_dropout" : "embed", {D}), [=](CaseContext& c) {
         std::vector<int32_t> some = c.integers(60, 11);
         some.resize(64, -1);
         const Ints tokens = c.upload(some), positions = c.upload(c.integers(64, 40));
         const Tensor table = c.parameters({11, D}), y = c.empty({64, D}), dy = c.activations({64, D}), dtable = c.parameters({11, D});
-        const Dropout d = p > 0 ? dropout(c, p, 64) : Dropout{};
+        const Dropout d = p > 0 ? case_dropout(c, p, 64) : Dropout{};
         c.backend.embed(tokens, positions, table, 1.5, d, y);
         c.backend.embed_backward(tokens, 1.5, d, dy, dtable);
         c.output(y), c.output(dtable);
@@ -237,29 +216,19 @@ std::vector<OpCase> op_cases() {
     some.resize(200, 4);
     some[77] = -1;
     const Tensor dy = c.activations({200, 150}), dtable = c.parameters({6, 150});
-    c.backend.embed_backward(c.upload(some), 1.5, dropout(c, 0.3, 200), dy, dtable);
+    c.backend.embed_backward(c.upload(some), 1.5, case_dropout(c, 0.3, 200), dy, dtable);
     c.output(dtable);
   });
   add("embed_without_positions", [](CaseContext& c) {
     std::vector<int32_t> tokens = c.integers(60, 11);
     tokens.resize(64, -1);
     const Tensor table = c.parameters({11, 150}), y = c.empty({64, 150});
-    c.backend.embed(c.upload(tokens), {}, table, 1.5, dropout(c, 0.3, 64), y);
+    c.backend.embed(c.upload(tokens), {}, table, 1.5, case_dropout(c, 0.3, 64), y);
     c.output(y);
   });
-  // A decoder's first rows, which have no token.
-  for (double p : {0.0, 0.3})
-    add(p > 0 ? "embed_nothing_dropout" : "embed_nothing", [=](CaseContext& c) {
-      const Ints tokens = c.upload<int32_t>({2, kZeroEmbedding, 0, kPaddingRow, kZeroEmbedding}), positions = c.upload(c.integers(5, 40));
-      const Tensor table = c.parameters({3, 150}), y = c.empty({5, 150}), plain = c.empty({5, 150}), dtable = c.parameters({3, 150});
-      const Dropout d = p > 0 ? dropout(c, p, 5) : Dropout{};
-      c.backend.embed(tokens, positions, table, 1.5, d, y), c.backend.embed(tokens, {}, table, 1.5, d, plain);
-      c.backend.embed_backward(tokens, 1.5, d, c.activations({5, 150}), dtable);
-      c.output(y), c.output(plain), c.output(dtable);
-    });
   for (Write write : {Write::overwrite, Write::accumulate})
     for (int64_t D : {8, 37, 256, 520})
-      add(with(write == Write::accumulate ? "layer_norm_accumulate" : "layer_norm", {D}), [=](CaseContext& c) {
+      add(case_name(write == Write::accumulate ? "layer_norm_accumulate" : "layer_norm", {D}), [=](CaseContext& c) {
         const int64_t N = 67;
         const Tensor x = c.activations({N, D}, 2), gamma = c.parameters({D}), beta = c.parameters({D}), y = c.empty({N, D});
         const Tensor statistics = c.empty_parameters({N, 2}), dy = c.activations({N, D}), dx = c.activations({N, D});
@@ -269,10 +238,10 @@ std::vector<OpCase> op_cases() {
         c.output(y), c.output(dx), c.output(dgamma), c.output(dbeta);
       });
   for (int64_t D : {20, 128, 300})
-    add(with("dropout", {D}), [=](CaseContext& c) {
+    add(case_name("dropout", {D}), [=](CaseContext& c) {
       const Tensor x = c.activations({64, D}), s = c.activations({64, D}), y = c.empty({64, D}), ds = c.activations({64, D}),
                    plain = c.empty({64, D});
-      const Dropout d = dropout(c, 0.25, 64);
+      const Dropout d = case_dropout(c, 0.25, 64);
       c.backend.add_dropout(x, s, d, y);
       c.backend.add_dropout(Tensor(), s, d, plain);
       c.backend.dropout_backward(x, d, ds, Write::accumulate);
@@ -281,42 +250,27 @@ std::vector<OpCase> op_cases() {
       c.output(ds);
     });
   for (auto [first, D] : {std::array<int64_t, 2>{16, 150}, {200, 150}, {40, 160}})
-    add(with("dropout_of_columns_from", {first, D}), [=](CaseContext& c) {
+    add(case_name("dropout_of_columns_from", {first, D}), [=](CaseContext& c) {
       const Tensor x = c.activations({64, D}), s = c.activations({64, D}), y = c.empty({64, D}), table = c.parameters({64, D});
       std::vector<int32_t> every(64);
       for (int32_t n = 0; n < 64; ++n) every[n] = 63 - n;
-      Dropout d = dropout(c, 0.25, 64);
+      Dropout d = case_dropout(c, 0.25, 64);
       d.first_column = first;
       c.backend.add_dropout(x, s, d, y);
       c.backend.embed_backward(c.upload(every), 1.5, d, x, table);
       c.output(y), c.output(table);
     });
   for (int64_t D : {21, 168})
-    add(with("relu_dropout_backward", {D}), [=](CaseContext& c) {
+    add(case_name("relu_dropout_backward", {D}), [=](CaseContext& c) {
       const Tensor h = c.activations({13, D}), dh = c.activations({13, D}), sum = c.activations({13, D});
       c.backend.relu_dropout_backward(h, 1.25, dh);
       c.backend.add(h, sum);
       c.output(dh), c.output(sum);
     });
-  for (const auto& [name, activation] : {std::pair{"none", Activation::none},
-                                         {"relu", Activation::relu},
-                                         {"swish", Activation::swish},
-                                         {"gelu", Activation::gelu},
-                                         {"gelu_tanh", Activation::gelu_tanh},
-                                         {"gelu_sigmoid", Activation::gelu_sigmoid}})
-    for (int64_t D : {21, 168})
-      add(with("activate", {D}) + "_" + name, [=, a = activation](CaseContext& c) {
-        const Tensor x = c.activations({13, D}, 3), y = c.empty({13, D}), dy = c.activations({13, D});
-        c.backend.activate(x, a, y);
-        c.backend.activate_backward(x, a, dy);
-        c.output(y), c.output(dy);
-        c.backend.activate(x, a, x);
-        c.output(x);
-      });
   for (Write write : {Write::overwrite, Write::accumulate})
     for (int64_t D : {3, 37, 300}) {
       const std::string suffix = write == Write::accumulate ? "_accumulate" : "";
-      add(with("gather_rows", {D}) + suffix, [=](CaseContext& c) {
+      add(case_name("gather_rows", {D}) + suffix, [=](CaseContext& c) {
         std::vector<int32_t> some = c.integers(70, 50);
         some[3] = some[69] = -1;
         const Ints index = c.upload(some);
@@ -325,7 +279,7 @@ std::vector<OpCase> op_cases() {
         c.backend.gather_rows(wide, index, out, write);
         c.output(y), c.output(out);
       });
-      add(with("copy_columns", {D}) + suffix, [=](CaseContext& c) {
+      add(case_name("copy_columns", {D}) + suffix, [=](CaseContext& c) {
         const Tensor x = c.activations({70, D + 5}), y = c.activations({70, D + 9}), wide = c.parameters({3, D}),
                      out = c.parameters({3, D + 1});
         c.backend.copy_columns(x, 5, y, 2, D, write);
@@ -333,7 +287,7 @@ std::vector<OpCase> op_cases() {
         c.output(y), c.output(out);
       });
       if (write == Write::overwrite)
-        add(with("scatter_rows", {D}), [=](CaseContext& c) {
+        add(case_name("scatter_rows", {D}), [=](CaseContext& c) {
           const Tensor x = c.activations({70, D + 5}), y = c.activations({90, D});
           std::vector<int32_t> rows(70);
           for (int i = 0; i < 70; ++i) rows[static_cast<size_t>(i)] = (37 * i + 11) % 90;  // all different
@@ -341,7 +295,7 @@ std::vector<OpCase> op_cases() {
           c.backend.scatter_rows(x, 3, index, y);
           c.output(y);
         });
-      add(with("clamp", {D}) + suffix, [=](CaseContext& c) {
+      add(case_name("clamp", {D}) + suffix, [=](CaseContext& c) {
         const Tensor x = c.activations({70, D}), y = c.empty({70, D}), wide = c.parameters({70, D});
         const Tensor dy = c.activations({70, D}), dx = c.activations({70, D});
         const Tensor clipped({2}, DType::f64, c.backend.memory());
@@ -354,27 +308,24 @@ std::vector<OpCase> op_cases() {
   for (auto [R, H, past, next] : {std::array<int64_t, 4>{1, 16, 0, 0}, {3, 20, 3, 2}, {5, 33, 2, 5}, {64, 130, 64, 61}, {2, 1030, 1, 0}})
     for (double bound : {0.0, 0.5})
       for (bool tanh_output : {true, false})
-        add(with("lstm_step", {R, H, past, next}) + (bound > 0 ? "_bounded" : "") + (tanh_output ? "" : "_plain"),
+        add(case_name("lstm_step", {R, H, past, next}) + (bound > 0 ? "_bounded" : "") + (tanh_output ? "" : "_plain"),
             [=](CaseContext& c) { lstm_case(c, R, H, past, next, tanh_output, bound); });
-  for (int64_t H : {8, 37, 300})
-    for (bool continued : {false, true})
-      add(with(continued ? "ssru_continued" : "ssru", {H}), [=](CaseContext& c) { ssru_case(c, H, continued); });
   add("lstm_step_narrow", [](CaseContext& c) { lstm_narrow_case(c, 5, 37); });
   for (auto [A, D] : {std::array<int64_t, 2>{64, 128}, {20, 37}, {300, 32}})
     for (bool additive : {true, false})
       for (Write write : {Write::overwrite, Write::accumulate})
-        add(with("global_attention", {A, D}) + (additive ? "" : "_dot") + (write == Write::accumulate ? "_accumulate" : ""),
+        add(case_name("global_attention", {A, D}) + (additive ? "" : "_dot") + (write == Write::accumulate ? "_accumulate" : ""),
             [=](CaseContext& c) { global_attention_case(c, A, D, additive, write); });
   for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {2, 32}, {3, 20}})
     for (double p : {0.0, 0.2}) {
       const std::string suffix = p > 0 ? "_dropout" : "";
-      add(with("self_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, false, p); });
-      add(with("causal_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, true, p); });
-      add(with("cross_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, false, false, p); });
+      add(case_name("self_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, false, p); });
+      add(case_name("causal_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, true, p); });
+      add(case_name("cross_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, false, false, p); });
     }
   add("self_attention_of_later_heads", [](CaseContext& c) { attention_case(c, 2, 32, true, true, 0.2, 6); });
   for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {3, 20}})
-    add(with("attend_cached", {heads, width}), [=](CaseContext& c) {
+    add(case_name("attend_cached", {heads, width}), [=](CaseContext& c) {
       const int64_t D = heads * width;
       const Tensor q = c.activations({3, 3 * D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({3, D});
       const Ints index = c.upload(c.integers(1 + 18 + 40, 50)), offsets = c.upload<int32_t>({0, 1, 19, 59});
@@ -385,14 +336,14 @@ std::vector<OpCase> op_cases() {
     });
   // Rows that attend to nothing, as padding rows do.
   for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {3, 20}})
-    add(with("attend_cached_nothing", {heads, width}), [=](CaseContext& c) {
+    add(case_name("attend_cached_nothing", {heads, width}), [=](CaseContext& c) {
       const int64_t D = heads * width;
       const Tensor q = c.activations({4, D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({4, D});
       c.backend.attend_cached(q, 0, kv, 0, D, c.upload(c.integers(12, 50)), c.upload<int32_t>({0, 0, 12, 12, 12}), heads, y, Tensor());
       c.output(y);
     });
   for (int64_t V : {7, 64, 1003})
-    add(with("smoothed_loss", {V}), [=](CaseContext& c) {
+    add(case_name("smoothed_loss", {V}), [=](CaseContext& c) {
       std::vector<int32_t> some = c.integers(6, V);
       some[2] = -1;
       const Ints targets = c.upload(some);
@@ -401,7 +352,7 @@ std::vector<OpCase> op_cases() {
       c.output(row_loss), c.output(dlogits);
     });
   for (int64_t V : {7, 64, 1003})
-    add(with("smoothed_loss_bounded", {V}), [=](CaseContext& c) {
+    add(case_name("smoothed_loss_bounded", {V}), [=](CaseContext& c) {
       std::vector<int32_t> some = c.integers(6, V);
       some[2] = -1;
       const Ints targets = c.upload(some);
@@ -415,13 +366,13 @@ std::vector<OpCase> op_cases() {
     });
   for (int64_t V : {7, 64, 1003})
     for (double bound : {0.0, 2.5})
-      add(with("paired_loss", {V}) + (bound > 0 ? "_bounded" : ""), [=](CaseContext& c) { paired_loss_case(c, V, bound); });
+      add(case_name("paired_loss", {V}) + (bound > 0 ? "_bounded" : ""), [=](CaseContext& c) { paired_loss_case(c, V, bound); });
   for (auto [here, there] : {std::array<int64_t, 2>{3, 4}, {40, 64}, {1003, 700}})
     for (double bound : {0.0, 2.5})
-      add(with("shard_loss", {here, there}) + (bound > 0 ? "_bounded" : ""),
+      add(case_name("shard_loss", {here, there}) + (bound > 0 ? "_bounded" : ""),
           [=](CaseContext& c) { shard_loss_case(c, here, there, bound); });
   for (int64_t V : {7, 64, 1003})
-    add(with("top_logits", {V}), [=](CaseContext& c) {
+    add(case_name("top_logits", {V}), [=](CaseContext& c) {
       const Tensor logits = c.parameters({6, V}, 3), values = c.empty_parameters({6, 5});
       const Tensor indices({6, 5}, DType::i32, c.backend.memory()), denominator({6, 2}, DType::f64, c.backend.memory());
       c.backend.top_logits(logits, 5, values, indices, denominator);
@@ -429,7 +380,7 @@ std::vector<OpCase> op_cases() {
     });
   for (int64_t V : {7, 64, 1003})
     for (double bound : {0.0, 1.5})
-      add(with("linear_top_logits", {V}) + (bound > 0 ? "_bounded" : ""), [=](CaseContext& c) {
+      add(case_name("linear_top_logits", {V}) + (bound > 0 ? "_bounded" : ""), [=](CaseContext& c) {
         const Tensor x = c.activations({8, 20}), w = c.parameters({V, 20}, 0.2), values = c.empty_parameters({6, 5});
         const Tensor indices({6, 5}, DType::i32, c.backend.memory()), denominator({6, 2}, DType::f64, c.backend.memory());
         const Tensor b = c.parameters({V});
@@ -440,7 +391,7 @@ std::vector<OpCase> op_cases() {
           }
       });
   for (int64_t V : {7, 64, 1003, 40000})
-    add(with("sample", {V}), [=](CaseContext& c) {
+    add(case_name("sample", {V}), [=](CaseContext& c) {
       const Tensor logits = c.parameters({6, V}, 3);
       const Tensor tokens({6}, DType::i32, c.backend.memory());
       c.backend.sample(logits, c.upload<double>({0, 0.111, 0.35, 0.5, 0.87, 0.9999}), tokens);
@@ -473,6 +424,7 @@ std::vector<OpCase> op_cases() {
     c.backend.sgd(value, g, {0.5, 0.01, 0.25});
     c.output(value);
   });
+  add_layer_cases(cases);
   return cases;
 }
 

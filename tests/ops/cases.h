@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,17 @@ struct OpCase {
   std::function<void(CaseContext&)> run;
 };
 
+// All cases.
 std::vector<OpCase> op_cases();
+// Those of activations, recurrent units and embeddings of nothing, which are among them (layer_cases.cpp).
+void add_layer_cases(std::vector<OpCase>& cases);
+
+// A name with the case's sizes.
+inline std::string case_name(const char* name, std::initializer_list<int64_t> dims) {
+  std::string s = name;
+  for (int64_t d : dims) s += "_" + std::to_string(d);
+  return s;
+}
+inline Dropout case_dropout(CaseContext& c, double p, int64_t rows) { return {p, 0x123456789abcull, c.keys(rows)}; }
 
 }  // namespace starling
