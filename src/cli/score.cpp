@@ -7,11 +7,13 @@
 #include <optional>
 
 #include "base/counted.h"
+#include "base/messages.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/verbs.h"
 #include "data/batches.h"
-#include "decode/model_directory.h"
+#include "decode/framing.h"
+#include "interop/usable_model.h"
 #include "storage/outputs.h"
 #include "storage/result_file.h"
 
@@ -95,15 +97,21 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
   const std::string& path = a.tsv.empty() ? a.source : a.tsv;
   const int64_t first_line = reader.line_number() + 1;
   const auto begin = static_cast<double>(reader.bytes_read());
+  const SearchOptions framing = with_prefixes(loaded.description.search, vocabularies);
+  const int64_t longest = std::min(a.max_length, longest_sentence(loaded.description.config));
   std::vector<EncodedPair> pairs;
   std::string_view source, target;
   bool more = true;
   while (pairs.size() < 4096 && (more = reader.next(source, target))) {
     pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
+    EncodedPair& pair = pairs.back();
+    pair.source.insert(pair.source.begin(), framing.source_prefix_ids.begin(), framing.source_prefix_ids.end());
+    pair.target.insert(pair.target.begin(), framing.target_prefix_ids.begin(), framing.target_prefix_ids.end());
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
-    if (length > static_cast<size_t>(a.max_length))
-      throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it, or raise --max-length (now {})", path, reader.line_number(),
-                                  length, a.max_length));
+    if (length > static_cast<size_t>(longest))
+      throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it{}", path, reader.line_number(), length,
+                                  longest < a.max_length ? fmt::format(": the model has positions for {}", longest)
+                                                         : fmt::format(", or raise --max-length (now {})", longest)));
   }
   const double window = static_cast<double>(reader.bytes_read()) - begin;
   const auto scored = [&](int64_t done) {
@@ -111,7 +119,12 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
       progress.tell((begin + window * static_cast<double>(done) / static_cast<double>(pairs.size())) / bytes,
                     counted(first_line - 1 + done, "pair"));
   };
-  const std::vector<std::vector<float>> scores = token_scores(*loaded.model, pairs, a.batch_tokens, scored);
+  std::vector<std::vector<float>> scores = token_scores(*loaded.model, pairs, a.batch_tokens, scored);
+  const auto given = static_cast<ptrdiff_t>(framing.target_prefix_ids.size());  // the prefix is given, not predicted
+  for (size_t i = 0; i < pairs.size() && given > 0; ++i) {
+    scores[i].erase(scores[i].begin(), scores[i].begin() + given);
+    pairs[i].target.erase(pairs[i].target.begin(), pairs[i].target.begin() + given);
+  }
   require_numbers(scores, path, first_line);
   std::ostream& out = output.stream();
   for (size_t i = 0; i < pairs.size(); ++i) print_scores(scores[i], pairs[i], vocabularies.target(), a, out);
@@ -121,7 +134,8 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
 
 void run_score(const ScoreArguments& a) {
   const auto files = real_file_system();
-  const LoadedModel loaded = load_model(*files, a.model, a.compute);
+  const LoadedModel loaded =
+      load_model(*files, usable_model(*files, a.model, [](const std::string& line) { tell("{}\n", line); }), a.compute);
   ResultFile output(a.output);
   const char* const what = "scores";
   StopNote note(output.stopped(what, 0));

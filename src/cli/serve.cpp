@@ -1,10 +1,13 @@
 // The verb `starling serve`: answers translation clients over HTTP (docs/guides/serving.md).
 #include <csignal>
 
+#include "base/messages.h"
 #include "cli/help.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "http/client_address.h"
+#include "interop/usable_model.h"
+#include "serve/model_source.h"
 #include "serve/server.h"
 
 namespace starling {
@@ -14,6 +17,7 @@ struct ServeArguments {
   ServeOptions options;
   SearchArguments search;
   int64_t cache_mib = 64;
+  std::string packages;
 };
 
 }  // namespace
@@ -22,8 +26,10 @@ void add_serve(CLI::App& app) {
   auto* sub = app.add_subcommand("serve", "answer translation clients over HTTP, as LibreTranslate does (docs/guides/serving.md)");
   auto a = std::make_shared<ServeArguments>();
   ServeOptions& o = a->options;
-  sub->add_option("-m,--model", o.models, "run directory, checkpoint or model directory, with its languages: en-de=DIR; may be repeated")
-      ->required();
+  CLI::Option* models = sub->add_option("-m,--model", o.models,
+                                        "run directory, checkpoint or model directory, or a model of another program that 'import' reads, "
+                                        "with its languages: en-de=DIR; may be repeated");
+  CLI::Option* packages = sub->add_option("--packages", a->packages, "folder of Argos packages, as LibreTranslate has it: all are served");
   sub->add_option("--listen", o.listen, "HOST:PORT; port 0: a free one; 0.0.0.0:5000 for all networks of this machine")
       ->capture_default_str();
   CLI::Option* keys =
@@ -91,12 +97,20 @@ void add_serve(CLI::App& app) {
       ->transform(duration_range(1, 86400))
       ->capture_default_str()
       ->group(kFurtherGroup);
-  sub->callback([a] {
+  sub->callback([a, models, packages] {
+    if (models->count() == 0 && packages->count() == 0) throw CLI::RequiredError("--model");
     std::signal(SIGPIPE, SIG_IGN);  // the server outlives the reader of its log
     a->options.model.search = [&search = a->search](SearchOptions options) { return search.apply(options); };
     a->options.model.scheduler.cache_bytes = a->cache_mib << 20;
     a->options.model.alternatives = a->options.service.limits.alternatives;
     for (std::string& proxy : a->options.http.proxies) proxy = plain_address(proxy);
+    const auto files = real_file_system();
+    if (!a->packages.empty())
+      for (const std::string& package : packages_in(*files, a->packages)) a->options.models.push_back(package);
+    for (std::string& text : a->options.models) {
+      const std::string path = parse_model_source(text).path;
+      text.replace(text.size() - path.size(), path.size(), usable_model(*files, path, [](const std::string& line) { tell("{}\n", line); }));
+    }
     serve(a->options);
   });
 }

@@ -28,6 +28,7 @@
 #include "data/whole_text.h"
 #include "decode/document_parts.h"
 #include "decode/translator.h"
+#include "interop/usable_model.h"
 #include "storage/outputs.h"
 #include "storage/result_file.h"
 
@@ -320,7 +321,10 @@ void run_translate(const TranslateArguments& a) {
   DeviceChoice choice = a.compute;
   choice.threads = shards.threads(choice.threads);
   if (const std::string why = why_no_card(choice); shards.first() && !a.quiet && !why.empty()) tell("{}\n", why);
-  ModelDescription description = shards.describe(*files, a.model, choice);
+  const std::string model = usable_model(*files, a.model, [&](const std::string& line) {
+    if (shards.first() && !a.quiet) tell("{}\n", line);
+  });
+  ModelDescription description = shards.describe(*files, model, choice);
   const LoadedModel loaded = load_model(*files, std::move(description), choice, shards.group());
   refuse_own_inputs(a, output.written_path(), loaded.description.directory);
   SearchOptions search = a.search.apply(loaded.description.search);

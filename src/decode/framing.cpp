@@ -21,11 +21,20 @@ SearchOptions with_prefixes(SearchOptions o, const Vocabularies& v) {
   return o;
 }
 
+void require_room(const SearchOptions& o, const ModelConfig& config) {
+  const int64_t longest = longest_sentence(config);
+  for (const auto& [key, ids] : {std::pair{"source-prefix", &o.source_prefix_ids}, {"target-prefix", &o.target_prefix_ids}})
+    if (static_cast<int64_t>(ids->size()) + 2 > longest)
+      throw ConfigError(fmt::format("{}: {} pieces leave no room in the {} tokens that a sentence of this model may have; shorten it", key,
+                                    ids->size(), longest));
+}
+
 std::vector<int32_t> source_tokens(std::string_view text, const Vocabulary& source, const SearchOptions& options, int64_t most, bool& cut) {
   std::vector<int32_t> ids = source.encode(text);
   if (ids.empty()) return ids;
-  cut = static_cast<int64_t>(ids.size()) > most;
-  if (cut) ids.resize(static_cast<size_t>(most));
+  const auto room = static_cast<size_t>(std::max<int64_t>(most, 1));
+  cut = ids.size() > room;
+  if (cut) ids.resize(room);
   ids.insert(ids.begin(), options.source_prefix_ids.begin(), options.source_prefix_ids.end());
   ids.push_back(source.eos());
   return ids;

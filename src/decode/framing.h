@@ -13,8 +13,11 @@ namespace starling {
 // Returns the options with the numbers of the prefixes' pieces. Throws ConfigError naming a piece that the vocabulary does not have.
 SearchOptions with_prefixes(SearchOptions options, const Vocabularies& vocabularies);
 
-// Returns what the model reads for a line: the source prefix, at most `most` tokens of the text, the end of sentence; nothing for a blank
-// line. The options must be those of with_prefixes(). Sets `cut` if the text has more tokens.
+// Throws ConfigError if the prefixes leave no room for text in the most tokens that a model's sentences may have.
+void require_room(const SearchOptions& options, const ModelConfig& config);
+
+// Returns what the model reads for a line: the source prefix, at most `most` tokens of the text (at least one), the end of sentence;
+// nothing for a blank line. The options must be those of with_prefixes(). Sets `cut` if the text has more tokens.
 std::vector<int32_t> source_tokens(std::string_view text, const Vocabulary& source, const SearchOptions& options, int64_t most, bool& cut);
 
 }  // namespace starling

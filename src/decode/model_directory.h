@@ -39,7 +39,7 @@ using FetchWeights = std::function<void(const Parameter&, ByteSink&)>;
 std::vector<Part> model_parts(Model& model, const ModelConfig& config, const Languages& languages, const Vocabularies& vocabularies,
                               const SearchOptions& search, int64_t step, const FetchWeights& fetch = {});
 
-// Those of them that are not weights.
+// The parts of model_parts() other than the weights.
 std::vector<Part> description_parts(const ModelConfig& config, const Languages& languages, const Vocabularies& vocabularies,
                                     const SearchOptions& search, int64_t step, bool quantized);
 

@@ -84,11 +84,13 @@ struct Search::Sentence {
     for (int64_t i = 0; i < source_tokens; ++i) total += std::log(std::clamp(static_cast<double>(sum[i]), kCoverageFloor, 1.0));
     return total;
   }
-  // Returns the source token with the most attention in a row of the last step, the first of equal ones; 0 if alignment was not requested.
+  // Returns the token of the source's text, counted without its prefix, with the most attention in a row of the last step, the first of
+  // equal ones; 0 if alignment was not requested.
   int32_t aligned(int32_t row) const {
     if (!options.alignment) return 0;
     const float* weights = attention.data() + (row - first_row) * source_tokens;
-    return static_cast<int32_t>(std::max_element(weights, weights + source_tokens) - weights);
+    const float* const text = weights + std::min(static_cast<int64_t>(options.source_prefix_ids.size()), source_tokens - 1);
+    return static_cast<int32_t>(std::max_element(text, weights + source_tokens) - text);
   }
 
   // Whether a live hypothesis can still matter. Log-probabilities only fall and the coverage penalty is at most 0, so its score can never

@@ -23,6 +23,7 @@ Translator::Translator(Model& model, const Vocabularies& vocabularies, const Sea
       options_(with_prefixes(options, vocabularies)),
       batch_sentences_(batch_sentences),
       max_source_tokens_(std::min(max_source_tokens, longest_sentence(model.config()) - 1)) {
+  require_room(options_, model.config());
   if (model.parameters().shards()) {
     workers_.push_back({share_model(model, model.parameters().backend()), {}});
     return;

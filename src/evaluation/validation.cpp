@@ -70,6 +70,7 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
       usable_(rank.usable),
       screen_(rank.screen),
       stop_(rank.stop) {
+  with_prefixes(config.search, vocabularies);  // refuses pieces that are not there before hours of training
   ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
   sources_ = std::move(s.sources);
   references_ = std::move(s.references);

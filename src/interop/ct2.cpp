@@ -36,7 +36,7 @@ Ct2Tokens tokens_of(const Ct2File& file, const ForeignFiles& folder, const std::
   text("eos_token", t.end);
   t.source_begin = file.number("with_source_bos", 0) != 0;
   t.source_end = file.number("with_source_eos", 0) != 0;
-  t.start = t.begin;
+  t.start = file.number("with_target_bos", 1) != 0 ? t.begin : t.end;
   const std::string name = base + "config.json";
   if (!folder.has(name)) return t;
   const nlohmann::json json = parse_json(folder.read(name), folder.where(name));
@@ -111,8 +111,6 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
   const Ct2File file = read_ct2(folder.read(name), where);
   ModelConfig config = ct2_config(file, where);
   const Ct2Tokens t = tokens_of(file, folder, base);
-  if (t.source_begin)
-    throw ConfigError(fmt::format("{}: add_source_bos puts a token in front of the source, which Starling's models do not have", where));
   config.source_end = t.source_end;
   config.norm_epsilon = t.epsilon;
   if (config.decoder_start == DecoderStart::token && t.start == t.end) config.decoder_start = DecoderStart::end;
@@ -151,6 +149,8 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
   SearchOptions search;
   search.length_penalty_form = LengthPenaltyForm::power;
   search.length_penalty = 1;  // CTranslate2's default
+  if (t.source_begin)
+    search.source_prefix = std::find(source_list.begin(), source_list.end(), t.begin) == source_list.end() ? "<s>" : t.begin;
   Languages languages;
   std::string kind = fmt::format("CTranslate2's {} (binary version {})", name, file.version);
   if (folder.has("metadata.json")) {  // of an Argos package
@@ -171,9 +171,7 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
                       .vocabularies = Vocabularies(std::move(source), std::move(target)),
                       .notes = std::move(notes)};
   model.tensors = ct2_tensors(file, config, where);
-  for (const std::string& further : folder.names())
-    if (further.starts_with("LICENSE") || further == "README.md" || further == "metadata.json")
-      model.further_files.push_back(text_part(fmt::format("original-{}", further), folder.read(further)));
+  model.further_files = further_files(folder);
   return model;
 }
 

@@ -109,11 +109,15 @@ bool add_integers(const SafetensorsFile& weights, const Parameter& p, const Ct2N
 }
 
 // A weight under its name there; integers have a scale for each row.
-void add_weight(const Parameter& p, const Ct2Name& name, bool integers, Ct2Model& to) {
+void add_weight(const Parameter& p, const Ct2Name& name, bool integers, int64_t first_position, Ct2Model& to) {
   const std::vector<double> values = p.value.to_doubles();
-  const bool vector = p.whole.rank() == 1;
+  const bool vector = p.whole.rank() == 1, table = name.theirs.ends_with("encodings");
   int64_t rows = p.whole[0], columns = vector ? 1 : p.whole[1];
   std::vector<float> elements(values.begin(), values.end());
+  if (table) {  // which begins with the first position there
+    elements.erase(elements.begin(), elements.begin() + first_position * columns);
+    rows -= first_position;
+  }
   if (name.transposed) {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < columns; ++c)
@@ -121,7 +125,7 @@ void add_weight(const Parameter& p, const Ct2Name& name, bool integers, Ct2Model
     std::swap(rows, columns);
   }
   const std::vector<int64_t> shape = vector ? std::vector{rows} : std::vector{rows, columns};
-  if (vector || !integers || name.theirs.ends_with("encodings")) return to.add(name.theirs, shape, kF32, bytes_of_all(elements));
+  if (vector || !integers || table) return to.add(name.theirs, shape, kF32, bytes_of_all(elements));
   std::vector<int8_t> rounded(elements.size());
   std::vector<float> scales;
   for (int64_t r = 0; r < rows; ++r) {
@@ -156,7 +160,7 @@ std::vector<std::pair<std::string, std::string>> ct2_files(FileSystem& files, co
   const SafetensorsFile weights(files, join_path(d.directory, "model.safetensors"));
   for (const Ct2Name& name : ct2_names(c)) {
     const Parameter& p = *parameters.at(name.ours);
-    if (!integers || !add_integers(weights, p, name, file)) add_weight(p, name, integers, file);
+    if (!integers || !add_integers(weights, p, name, file)) add_weight(p, name, integers, c.first_position, file);
   }
   weights.require_whole();
   constexpr const char *kTarget = "decoder/embeddings/weight", *kSource = "encoder/embeddings_0/weight";

@@ -49,6 +49,15 @@ std::vector<float> plain_floats(const ForeignArray& a) {
   return values;
 }
 
+// A weight, which must be a matrix or a vector with as many elements as its shape says; null if there is none.
+const ForeignArray* weight_in(const Ct2File& file, const std::string& name, const std::string& where) {
+  const ForeignArray* const a = file.find(name);
+  if (a && (a->shape.empty() || a->shape.size() > 2 || a->bytes.empty()))
+    throw DataError(fmt::format("{}: {} has {} dimensions and {} bytes; a weight is a matrix or a vector", where, name, a->shape.size(),
+                                a->bytes.size()));
+  return a;
+}
+
 int64_t rows_of(const ForeignArray& a) { return a.shape.empty() ? 1 : a.shape[0]; }
 int64_t columns_of(const ForeignArray& a) { return a.shape.size() < 2 ? 1 : a.shape[1]; }
 
@@ -72,8 +81,10 @@ class Architecture2 {
     c.encoder_layers = layers("encoder");
     c.decoder_layers = layers("decoder");
     c.feed_forward = rows_of(*required("encoder/layer_0/ffn/linear_0/weight"));
-    c.heads = static_cast<int64_t>(setting("num_heads", file_.spec == "TransformerBig" ? 16 : 8));
-    if (c.heads < 1 || c.width < 8 || c.width % c.heads != 0) refuse(fmt::format("width {} and {} heads", c.width, c.heads));
+    const double heads = setting("num_heads", file_.spec == "TransformerBig" ? 16 : 8);
+    if (!(heads >= 1 && heads <= 1024) || c.width < 8 || c.width % static_cast<int64_t>(heads) != 0)
+      refuse(fmt::format("width {} and {} heads", c.width, heads));
+    c.heads = static_cast<int64_t>(heads);
     c.norm = setting("pre_norm", 1) != 0 ? NormPlace::pre : NormPlace::post;
     constexpr HiddenActivation kActivations[] = {HiddenActivation::relu, HiddenActivation::gelu_tanh, HiddenActivation::swish,
                                                  HiddenActivation::gelu, HiddenActivation::gelu_sigmoid};
@@ -94,7 +105,7 @@ class Architecture2 {
     throw ConfigError(fmt::format("{}: the model has {}, which Starling's models do not have; it cannot be imported", where_, what));
   }
   const ForeignArray* required(const std::string& name) const {
-    const ForeignArray* a = file_.find(name);
+    const ForeignArray* a = weight_in(file_, name, where_);
     if (!a) throw DataError(fmt::format("{}: it has no {}, so it is not a Transformer for translation", where_, name));
     return a;
   }
@@ -126,11 +137,13 @@ class Architecture2 {
   }
   // A table that holds our sinusoids, from any first position on, is not kept: sentences may then be of any length.
   void positions(ModelConfig& c) const {
-    const ForeignArray *source = file_.find(std::string("encoder") + kPositions), *target = file_.find(std::string("decoder") + kPositions);
-    if (!source || !target) {
+    const std::string name = kPositions;
+    const ForeignArray *source = weight_in(file_, "encoder" + name, where_), *target = weight_in(file_, "decoder" + name, where_);
+    if (!source && !target) {
       c.first_position = 1;
       return;
     }
+    if (!source || !target) refuse("a table of positions on one side only");
     if (source->shape != target->shape || columns_of(*source) != c.width) refuse("position tables of different sizes");
     const std::vector<float> values = plain_floats(*source);
     if (source == target || values == plain_floats(*target))
@@ -150,7 +163,7 @@ class Architecture2 {
   }
   void tied(ModelConfig& c) const {
     const ForeignArray *source = source_table(), *target = required("decoder/embeddings/weight"),
-                       *output = file_.find("decoder/projection/weight");
+                       *output = weight_in(file_, "decoder/projection/weight", where_);
     const auto same = [](const ForeignArray* a, const ForeignArray* b) {
       return a == b || (a->shape == b->shape && a->type == b->type && a->bytes == b->bytes);
     };
@@ -158,7 +171,8 @@ class Architecture2 {
     c.tied_embeddings = !output_tied ? TiedEmbeddings::none : same(source, target) ? TiedEmbeddings::all : TiedEmbeddings::decoder;
   }
   const ForeignArray* source_table() const {
-    const ForeignArray* a = file_.find("encoder/embeddings_0/weight");
+    if (file_.find("encoder/embeddings_1/weight")) refuse("factors of the source");
+    const ForeignArray* a = weight_in(file_, "encoder/embeddings_0/weight", where_);
     return a ? a : required("encoder/embeddings/weight");
   }
 
@@ -174,9 +188,12 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
   std::vector<OwnedTensor> tensors;
   std::set<const ForeignArray*> used;
   const auto find = [&](const std::string& name) {
-    const ForeignArray* a = file.find(name);
+    const auto get = [&](const std::string& key) {  // a scale may be a single number
+      return key.ends_with("_scale") ? file.find(key) : weight_in(file, key, where);
+    };
+    const ForeignArray* a = get(name);
     constexpr std::string_view kToday = "encoder/embeddings_0/", kBefore = "encoder/embeddings/";
-    if (!a && name.starts_with(kToday)) a = file.find(std::string(kBefore) + name.substr(kToday.size()));
+    if (!a && name.starts_with(kToday)) a = get(std::string(kBefore) + name.substr(kToday.size()));
     if (a) used.insert(a);
     return a;
   };
@@ -184,7 +201,7 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
     const ForeignArray* const a = find(name.theirs);
     if (!a) {
       if (!name.optional) throw DataError(fmt::format("{}: it has no {}", where, name.theirs));
-      const ForeignArray* const weight = file.find(name.theirs.substr(0, name.theirs.rfind('/')) + "/weight");
+      const ForeignArray* const weight = weight_in(file, name.theirs.substr(0, name.theirs.rfind('/')) + "/weight", where);
       const int64_t width = weight ? rows_of(*weight) : 0;
       tensors.push_back(float_tensor(name.ours, {width}, std::vector<float>(static_cast<size_t>(width))));
       continue;

@@ -63,11 +63,14 @@ NamedFiles marian_files(const LoadedModel& model, bool bergamot, bool integers, 
   return files;
 }
 
+void note_positions(const ModelConfig& c, Notes& notes) {
+  if (c.position_table == 0 && c.first_position != 1) notes.push_back("note       sentences may have at most 2,048 tokens there");
+}
+
 NamedFiles ctranslate2_files(FileSystem& system, const LoadedModel& model, bool integers, Notes& notes) {
   NamedFiles files = ct2_files(system, model, integers);
   add_vocabularies(model.description, {"sentencepiece.model", "source.spm", "target.spm"}, files);
-  if (model.description.config.position_table == 0 && model.description.config.first_position != 1)
-    notes.push_back("note       sentences may have at most 2,048 tokens there");
+  note_positions(model.description.config, notes);
   notes.push_back("note       it takes and gives pieces: split and join text by the SentencePiece models beside it");
   return files;
 }
@@ -107,12 +110,17 @@ std::vector<std::string> export_model(FileSystem& files, const ExportOptions& o)
   const bool package = o.to == ExportFormat::argos;
   NamedFiles content;
   if (package)
-    content.emplace_back(o.output, argos_package(files, model, o.integers));
+    content.emplace_back(o.output, argos_package(files, model, o.integers)), note_positions(model.description.config, notes);
   else if (o.to == ExportFormat::ctranslate2)
     content = ctranslate2_files(files, model, o.integers, notes);
   else
     content = marian_files(model, o.to == ExportFormat::bergamot, o.integers, notes);
 
+  const SearchOptions& search = model.description.search;
+  if (!search.source_prefix.empty())
+    notes.push_back(fmt::format("note       put the source's prefix, {}, in front of the pieces there yourself", search.source_prefix));
+  if (!search.target_prefix.empty() && !package)
+    notes.push_back(fmt::format("note       give the prefix of translations, {}, with each request there", search.target_prefix));
   PathRollback rollback(files);
   rollback.note(o.output);
   files.make_directories(package ? parent_path(o.output) : o.output);

@@ -1,13 +1,24 @@
 #include "interop/imported_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
+
+#include "decode/framing.h"
 
 namespace starling {
 namespace {
 
 constexpr const char* kWeightsFile = "model.safetensors";
+const std::string kOriginal = "original-";
+
+void require_finite_floats(const ImportedModel& m, const OwnedTensor& t) {
+  std::vector<float> values(t.bytes.size() / sizeof(float));
+  std::memcpy(values.data(), t.bytes.data(), values.size() * sizeof(float));
+  for (const float x : values)
+    if (!std::isfinite(x)) throw DataError(fmt::format("{}: the weights for {} are not all finite; fetch the model again", m.kind, t.name));
+}
 
 // Compares the tensors with the parameters of the model that the configuration describes.
 void require_complete(const ImportedModel& m) {
@@ -26,13 +37,12 @@ void require_complete(const ImportedModel& m) {
       throw DataError(fmt::format("{}: the weights for {} are [{}], but its settings and vocabulary ask for {}", m.kind, p->name,
                                   fmt::join(t.shape, ", "), p->whole.text()));
     if (t.dtype == "F32") {
-      std::vector<float> values(t.bytes.size() / sizeof(float));
-      std::memcpy(values.data(), t.bytes.data(), t.bytes.size());
-      for (const float x : values)
-        if (!std::isfinite(x))
-          throw DataError(fmt::format("{}: the weights for {} are not all finite; fetch the model again", m.kind, p->name));
+      require_finite_floats(m, t);
     } else {
-      given.erase(p->name + ".scale");
+      const auto scale = given.find(p->name + ".scale");
+      if (shape.size() != 2 || scale == given.end()) throw DataError(fmt::format("{}: the integers of {} have no scales", m.kind, p->name));
+      require_finite_floats(m, *scale->second);
+      given.erase(scale);
     }
     given.erase(found);
   }
@@ -47,8 +57,20 @@ OwnedTensor float_tensor(std::string name, std::vector<int64_t> shape, std::span
   return {std::move(name), "F32", std::move(shape), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
 }
 
+std::vector<Part> further_files(const ForeignFiles& folder) {
+  std::vector<Part> parts;
+  for (const std::string& name : folder.names()) {
+    const bool kept = name.starts_with("LICENSE") || name == "README.md" || name == "metadata.json";
+    const bool again = std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return p.name == kOriginal + name; });
+    if (kept && !again && name.find('/') == std::string::npos) parts.push_back(text_part(kOriginal + name, folder.read(name)));
+  }
+  return parts;
+}
+
 void publish_imported(FileSystem& files, const std::string& directory, const ImportedModel& model) {
+  check(model.config);
   require_complete(model);
+  require_room(with_prefixes(model.search, model.vocabularies), model.config);
   std::vector<NamedBytes> tensors;
   bool quantized = false;
   for (const OwnedTensor& t : model.tensors) {
@@ -59,6 +81,12 @@ void publish_imported(FileSystem& files, const std::string& directory, const Imp
   parts.push_back(safetensors_part(kWeightsFile, std::move(tensors), {{"format", "starling"}, {"step", "0"}, {"imported", model.kind}}));
   parts.insert(parts.end(), model.further_files.begin(), model.further_files.end());
   publish_directory(files, directory, 0, parts);
+  try {
+    read_description(files, directory);  // settings beyond what ours may be are found here
+  } catch (const Error& e) {
+    files.remove_all(directory);
+    throw ConfigError(fmt::format("{}: the model cannot be imported: {}", model.kind, e.what()));
+  }
 }
 
 }  // namespace starling

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "decode/model_directory.h"
+#include "interop/foreign_files.h"
 
 namespace starling {
 
@@ -27,6 +28,9 @@ struct ImportedModel {
   std::vector<std::string> notes;   // what the user should know, a sentence each
   std::vector<Part> further_files;  // kept with the model: its licence and README
 };
+
+// The licence, README and metadata of a folder, to be kept with the model.
+std::vector<Part> further_files(const ForeignFiles& folder);
 
 // Writes the model directory; the parent directory must exist. Throws DataError if a tensor is missing, superfluous, of another shape than
 // the configuration asks for, or not finite.

@@ -139,36 +139,39 @@ Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const st
 // Completes what is given by what the folder has: decoder.yml names vocabularies, which are SentencePiece models, or lists of pieces beside
 // source.spm and target.spm.
 VocabularyFiles find_vocabularies(const ForeignFiles& folder, VocabularyFiles v, const std::vector<std::string>& named) {
-  if (v.source.empty()) {
-    const auto take = [&](const std::string& name, const char* usual, std::string& model, std::string& numbers) {
-      if (!folder.has(name)) return;
-      if (name.ends_with(".yml") || name.ends_with(".yaml")) {
-        numbers = name;
-        if (folder.has(usual)) model = usual;
-      } else {
-        model = name;
-      }
-    };
-    if (named.size() == 2) {
-      take(file_name(named[0]), "source.spm", v.source, v.source_numbers);
-      take(file_name(named[1]), "target.spm", v.target, v.target_numbers);
-    }
-    std::vector<std::string> models;
-    for (const std::string& name : folder.names())
-      if (without_packing(name).ends_with(".spm")) models.push_back(name);
-    const auto beginning = [&](const std::string& begin) {
-      const auto found = std::find_if(models.begin(), models.end(), [&](const std::string& name) { return name.starts_with(begin); });
-      return found == models.end() ? std::string() : *found;
-    };
-    if (v.source.empty() && models.size() == 1) v.source = models[0];
-    for (const auto& [source, target] : {std::pair{"source.spm", "target.spm"}, {"srcvocab.", "trgvocab."}})
-      if (v.source.empty() && !beginning(source).empty() && !beginning(target).empty())
-        v.source = beginning(source), v.target = beginning(target);
+  const auto fill = [](std::string& to, const std::string& name) {
+    if (to.empty()) to = name;
+  };
+  const bool source_given = !v.source.empty(), target_given = !v.target.empty();
+  const auto take = [&](const std::string& name, const char* usual, bool given, std::string& model, std::string& numbers) {
+    if (!folder.has(name)) return;
+    const bool list = name.ends_with(".yml") || name.ends_with(".yaml");
+    if (list) fill(numbers, name);
+    if (!list && !given) fill(model, name);
+    if (list && !given && folder.has(usual)) fill(model, usual);
+  };
+  if (named.size() == 2) {
+    take(file_name(named[0]), "source.spm", source_given, v.source, v.source_numbers);
+    if (!source_given || target_given) take(file_name(named[1]), "target.spm", target_given, v.target, v.target_numbers);
   }
+  std::vector<std::string> models;
+  for (const std::string& name : folder.names())
+    if (without_packing(name).ends_with(".spm")) models.push_back(name);
+  const auto beginning = [&](const std::string& begin) {
+    const auto found = std::find_if(models.begin(), models.end(), [&](const std::string& name) { return name.starts_with(begin); });
+    return found == models.end() ? std::string() : *found;
+  };
+  if (models.size() == 1) fill(v.source, models[0]);
+  for (const auto& [source, target] : {std::pair{"source.spm", "target.spm"}, {"srcvocab.", "trgvocab."}})
+    if (v.source.empty() && !beginning(source).empty() && !beginning(target).empty()) {
+      v.source = beginning(source);
+      fill(v.target, beginning(target));
+    }
   if (v.source.empty())
     throw ConfigError(fmt::format("{}: no SentencePiece model is there; name it by --vocab, or both by --source-vocab and --target-vocab",
                                   folder.where("")));
-  if (v.target.empty()) v.target = v.source, v.target_numbers = v.source_numbers;
+  fill(v.target, v.source);
+  fill(v.target_numbers, v.source_numbers);
   return v;
 }
 
@@ -253,9 +256,7 @@ ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const V
                       .vocabularies = Vocabularies(std::move(source), std::move(target)),
                       .notes = std::move(notes)};
   model.tensors = marian_tensors(std::move(arrays), config, where);
-  for (const std::string& further : folder.names())
-    if (further.starts_with("LICENSE") || further == "README.md")
-      model.further_files.push_back(text_part(fmt::format("original-{}", further), folder.read(further)));
+  model.further_files = further_files(folder);
   return model;
 }
 

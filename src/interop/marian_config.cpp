@@ -39,6 +39,8 @@ class Settings {
     if (get(key, only) != only) refuse(key);
   }
   [[noreturn]] void refuse(const std::string& key) const {
+    if (!root_[key].IsDefined())
+      throw DataError(fmt::format("{}: the settings lack {}, so it is not a model that can be imported", where_, key));
     YAML::Emitter value;
     value << YAML::Flow << root_[key];
     throw ConfigError(fmt::format("{}: the model was trained with {}: {}, which Starling's models do not have; it cannot be imported",
@@ -56,9 +58,9 @@ std::string operations(std::string letters) {
   return letters;
 }
 
-int64_t positive(const Settings& s, const std::string& key) {
+int64_t positive(const Settings& s, const std::string& key, int64_t most) {
   const auto value = s.get<int64_t>(key, 0);
-  if (value < 1 || value > int64_t{1} << 20) s.refuse(key);
+  if (value < 1 || value > most) s.refuse(key);
   return value;
 }
 
@@ -68,11 +70,11 @@ ModelConfig marian_config(const std::string& yaml, const std::string& where) {
   const Settings s(yaml, where);
   if (s.get<std::string>("type", "") != "transformer") s.refuse("type");
   ModelConfig c = model_preset("transformer-base");
-  c.encoder_layers = positive(s, "enc-depth");
-  c.decoder_layers = positive(s, "dec-depth");
-  c.width = positive(s, "dim-emb");
-  c.heads = positive(s, "transformer-heads");
-  c.feed_forward = positive(s, "transformer-dim-ffn");
+  c.encoder_layers = positive(s, "enc-depth", 1000);
+  c.decoder_layers = positive(s, "dec-depth", 1000);
+  c.width = positive(s, "dim-emb", 65536);
+  c.heads = positive(s, "transformer-heads", 1024);
+  c.feed_forward = positive(s, "transformer-dim-ffn", 1 << 20);
   c.decoder_start = DecoderStart::zero;
   c.norm_epsilon = kMarianEpsilon;
   c.output_bias = !s.get("output-omit-bias", false);

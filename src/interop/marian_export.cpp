@@ -10,7 +10,7 @@
 namespace starling {
 namespace {
 
-// Columns of a matrix that intgemm multiplies.
+// The multiples that intgemm asks of a matrix's inner and outer dimension.
 constexpr int64_t kInMultiple = 64, kOutMultiple = 8;
 
 const char* word_of_marian(HiddenActivation a) {
@@ -33,7 +33,11 @@ void require_marian(const LoadedModel& m) {
         fmt::format("{}: Marian's models cannot have model.{}: {}; train one with {}", m.description.directory, key, value, instead));
   };
   if (architecture_of(c.preset) != Architecture::transformer) refuse("preset", c.preset, "a transformer preset");
-  if (c.decoder_start != DecoderStart::zero) refuse("decoder-start", "token", "zero");
+  if (c.decoder_start != DecoderStart::zero) refuse("decoder-start", std::string(word(c.decoder_start)), "zero");
+  if (c.position_table > 0) refuse("position-table", fmt::format("{}", c.position_table), "0");
+  if (c.first_position > 0) refuse("first-position", fmt::format("{}", c.first_position), "0");
+  if (c.embedding_scale > 0) refuse("embedding-scale", fmt::format("{}", c.embedding_scale), "0");
+  if (!c.source_end) refuse("source-end", "false", "true");
   if (!word_of_marian(c.activation)) refuse("activation", std::string(word(c.activation)), "relu, swish or gelu-sigmoid");
   if (c.norm_epsilon != 1e-6) refuse("norm-epsilon", fmt::format("{}", c.norm_epsilon), "1e-6");
 }

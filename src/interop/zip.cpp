@@ -78,6 +78,7 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : byt
   if (count == 0xffff || start == 0xffffffff) broken("it is of the form for more than 4 GiB, zip64");
   if (start + size > end) broken("its directory lies beyond its end");
   size_t at = start;
+  uint64_t packed = 0;
   for (int i = 0; i < count; ++i) {
     if (at + kCentralBytes > end || number_at<uint32_t>(bytes, at) != kCentral) broken(fmt::format("entry {} is damaged", i + 1));
     const size_t name_bytes = number_at<uint16_t>(bytes, at + 28);
@@ -96,6 +97,8 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : byt
     if (e.packed_size == 0xffffffff || e.size == 0xffffffff) broken(fmt::format("{} has 4 GiB or more", e.name));
     if (!e.deflated && e.size != e.packed_size) broken(fmt::format("{} has two sizes", e.name));
     if (e.size > (e.packed_size + 1) * kMostExpansion) broken(fmt::format("{} cannot have {} bytes", e.name, e.size));
+    packed += e.packed_size;
+    if (packed > bytes.size()) broken("its entries overlap");
     entries_.push_back(std::move(e));
     at += kCentralBytes + name_bytes + further;
   }

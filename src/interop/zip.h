@@ -33,7 +33,7 @@ class ZipArchive {
   std::vector<ZipEntry> entries_;
 };
 
-// An archive of these files, stored as they are. Throws ConfigError if it had 4 GiB or more.
+// An archive of these files, stored as they are. Throws ConfigError if it would have 4 GiB or more.
 std::string zip_archive(std::span<const std::pair<std::string, std::string>> files);
 
 // Whether bytes begin as those of a zip archive do.

@@ -135,7 +135,8 @@ Regularization Transformer::regularization(const RowKeys& rows) const {
 std::vector<int32_t> Transformer::places_of(std::span<const int32_t> tokens, std::vector<int32_t> positions) const {
   const auto rows = static_cast<int32_t>(config_.position_table), first = static_cast<int32_t>(config_.first_position);
   for (size_t n = 0; n < positions.size(); ++n) {
-    // Longer sentences are refused or cut before (Translator, Search, the limits of data); this keeps reads inside the table.
+    // Longer sentences are refused or cut before (Translator, Search, score, data.max-length; only validation may have some); this keeps
+    // reads inside the table.
     positions[n] = rows == 0 ? positions[n] + first : tokens[n] == kPaddingRow ? kPaddingRow : std::min(positions[n] + first, rows - 1);
   }
   return positions;
@@ -146,7 +147,8 @@ Var Transformer::embed(Tape& tape, const Ints& tokens, const Ints& places, Param
   const double scale = config_.embedding_scale > 0 ? config_.embedding_scale : std::sqrt(static_cast<double>(config_.width));
   const VocabularyShard shard = vocabulary_shard(store_, table);
   if (!position_table) return embedding(tape, tokens, places, table, scale, dropout, shard);
-  const Var sum = residual(embedding(tape, tokens, {}, table, scale, {}, shard), embedding(tape, places, {}, *position_table, 1, {}), {});
+  const Var of_tokens = embedding(tape, tokens, {}, table, scale, {}, shard);  // recorded in the order of the parameters
+  const Var of_positions = embedding(tape, places, {}, *position_table, 1, {}), sum = residual(of_tokens, of_positions, {});
   return dropout.active() ? starling::dropout(sum, dropout) : sum;
 }
 

@@ -98,7 +98,7 @@ struct SelfAttention {
   DropoutSite site;
 };
 
-// A Simpler Simple Recurrent Unit (Kim et al. 2019), which a decoder has in place of self-attention. It has no layer behind it.
+// A Simpler Simple Recurrent Unit (Kim et al. 2019), which a decoder has in place of self-attention. No output projection follows it.
 struct RecurrentUnit {
   RecurrentUnit(ParameterStore& store, const std::string& name, int64_t width)
       : candidate(store.add(name + ".candidate.weight", {width, width}, {Initializer::glorot, 1})),

@@ -53,11 +53,14 @@ ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOpti
     : model_(std::move(model)),
       direction_(std::move(direction)),
       search_(with_prefixes(options.search(model_.description.search), model_.description.vocabularies)),
-      max_source_tokens_(std::min(options.max_source_tokens, longest_sentence(model_.description.config) - 1)),
+      max_source_tokens_(std::min(options.max_source_tokens, longest_sentence(model_.description.config) - 1 -
+                                                                 static_cast<int64_t>(search_.source_prefix_ids.size()))),
       budget_(budget),
       cache_bytes_(options.scheduler.cache_bytes),
       scheduler_(with_rows(options.scheduler, budget.rows), metrics),
-      workers_(model_, scheduler_, metrics) {}
+      workers_(model_, scheduler_, metrics) {
+  require_room(search_, model_.description.config);
+}
 
 std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& sentences) {
   std::promise<Scheduler::Outcome> promise;

@@ -225,6 +225,7 @@ TEST_F(TinyCt2Import, SettingsOfToday) {
   EXPECT_EQ(c.first_position, 1);
   EXPECT_EQ(m.description.vocabularies.source().encode("b c d"), (std::vector<int32_t>{4, 5, 0}));
   EXPECT_FALSE(make({}, "{}").description.config.source_end);
+  EXPECT_EQ(make({}, R"({"add_source_bos": true})").description.search.source_prefix, "<s>");
   EXPECT_EQ(make({}, R"({"decoder_start_token": "</s>"})").description.config.decoder_start, DecoderStart::end);
   EXPECT_EQ(make({.option = {"decoder/start_from_zero_embedding", 1}}).description.config.decoder_start, DecoderStart::zero);
 }
@@ -260,9 +261,21 @@ TEST_F(TinyCt2Import, TablesOfPositions) {
 TEST_F(TinyCt2Import, RefusesByName) {
   EXPECT_THAT(refusal({.option = {"encoder/alibi", 1}}), HasSubstr("encoder/alibi, which Starling's models do not have"));
   EXPECT_EQ(refusal({.option = {"encoder/alibi", 0}}), "");
-  EXPECT_THAT(refusal({}, R"({"add_source_bos": true})"), HasSubstr("add_source_bos"));
+  EXPECT_THAT(refusal({}, R"({"layer_norm_epsilon": 0.5})"), HasSubstr("cannot be imported"));
+  EXPECT_FALSE(std::filesystem::exists(path("model" + std::to_string(count_))));
   EXPECT_THAT(refusal({}, R"({"decoder_start_token": "a"})"), HasSubstr("the decoder begins with a"));
   EXPECT_THAT(refusal({}, "{"), HasSubstr("config.json: not valid JSON"));
+}
+
+// Weights that have no elements, or other dimensions than weights have.
+TEST(Ct2Tensors, ShapesThatWeightsDoNotHave) {
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{512, 512, 0}, {2, 3, 4}, {}, {0, 8}}) {
+    Ct2Writer w;
+    int64_t count = 1;
+    for (const int64_t n : shape) count *= n;
+    w.array("decoder/embeddings/weight", shape, 0, std::string(static_cast<size_t>(4 * count), '\0'));
+    EXPECT_THROW(ct2_config(read_ct2(w.file(), "model.bin"), "model.bin"), DataError);
+  }
 }
 
 TEST_F(TinyCt2Import, MutationsAreReadOrRefused) {

@@ -199,6 +199,16 @@ TEST_F(OpusMt, AModelOfItsOwnNumbersTranslatesTheSame) {
   EXPECT_EQ(files_->read_file(loaded.description.directory + "/original-LICENSE"), "CC-BY 4.0");
 }
 
+// Files that are given take the place of those that decoder.yml names, one by one.
+TEST_F(OpusMt, GivenVocabularies) {
+  make(7);
+  const std::string spm = kMarianFixtures + "/v.spm";
+  const LoadedModel same = import(path("opus.zip"), {spm, spm, "", ""});
+  EXPECT_EQ(same.description.vocabularies.target().eos(), number_[0]);
+  files_->write_file(path("plain.yml"), "not: [a vocabulary]");
+  EXPECT_THAT(refusal([&] { import(path("opus.zip"), {"", "", "", path("plain.yml")}); }), HasSubstr("plain.yml"));
+}
+
 TEST_F(OpusMt, APieceThatTheModelDoesNotHaveIsUnknown) {
   make(0, "▁ein");
   const LoadedModel loaded = import(path("opus.zip"), {});
@@ -236,6 +246,7 @@ TEST(MarianConfig, RefusesWhatStarlingHasNotByName) {
     EXPECT_THAT(with(std::string(line) + "\n"), HasSubstr(std::string("trained with ") + line)) << line;
   }
   EXPECT_THROW(marian_config("type: s2s\n", "model.yml"), ConfigError);
+  EXPECT_THROW(marian_config("type: transformer\n", "model.yml"), DataError);
   const ModelConfig pre =
       marian_config(plain + "transformer-preprocess: n\ntransformer-postprocess: da\ntied-embeddings: true\n", "model.yml");
   EXPECT_EQ(pre.norm, NormPlace::pre);
@@ -272,7 +283,13 @@ TEST_F(MarianImport, Prefixes) {
   search.source_prefix = "▁ein";
   EXPECT_EQ(best("A man in a hat").text, plain.text);
   EXPECT_EQ(best("A man in a hat").log_probability, plain.log_probability);
+  // Alignments count the tokens of the text.
+  search.alignment = true;
+  const std::vector<int32_t> shifted = best("A man in a hat").hypothesis.alignment;
   search.source_prefix = "";
+  const auto text_tokens = static_cast<int32_t>(loaded.description.vocabularies.source().encode("A man in a hat").size()) + 1;
+  for (const int32_t at : shifted) EXPECT_TRUE(at >= 0 && at < text_tokens) << at;
+  search.alignment = false;
   search.target_prefix = "▁Ein ▁Frau";
   const Translation forced = best("A man in a hat");
   EXPECT_FALSE(forced.text.starts_with("Ein Frau"));

@@ -1,0 +1,21 @@
+// Models of other programs where a verb expects a model directory.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+
+namespace starling {
+
+// Returns the path itself, unless it is a model of another program: that is imported once into the user's cache, and again if it has
+// changed, and the directory there is returned. `say` gets a line before that. Throws as import_model(), and ConfigError if there is no
+// cache.
+std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say);
+
+// The Argos packages of a folder (LibreTranslate's packages): archives, and the folders that they were unpacked to. Throws ConfigError if
+// there are none.
+std::vector<std::string> packages_in(FileSystem& files, const std::string& folder);
+
+}  // namespace starling

@@ -1,0 +1,71 @@
+// Models of other programs where a model directory is expected.
+#include "interop/usable_model.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "decode/model_directory.h"
+#include "tests/interop/archives.h"
+
+namespace starling {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class UsableModel : public testing::Test {
+ protected:
+  UsableModel() {
+    fs::remove_all(directory_), fs::create_directories(directory_ + "/cache");
+    setenv("XDG_CACHE_HOME", (directory_ + "/cache").c_str(), 1);
+  }
+  ~UsableModel() override { unsetenv("XDG_CACHE_HOME"), fs::remove_all(directory_); }
+  std::string usable(const std::string& path) {
+    said_.clear();
+    return usable_model(*files_, path, [&](const std::string& line) { said_ = line; });
+  }
+  const std::unique_ptr<FileSystem> files_ = real_file_system();
+  const std::string directory_ = testing::TempDir() + "/usable_model." + std::to_string(getpid());
+  std::string said_;
+};
+
+TEST_F(UsableModel, ForeignModelsAreImportedOnceAndAgainWhenTheyChange) {
+  const std::string from = directory_ + "/ct2";
+  fs::copy(STARLING_SOURCE_DIR "/tests/fixtures/ct2/v2-aren-transliteration-i8", from);
+  const std::string first = usable(from);
+  EXPECT_THAT(said_, HasSubstr("importing " + from + " to " + directory_ + "/cache/starling/imported/ct2-"));
+  EXPECT_EQ(describe_model(*files_, first).config.width, 32);
+  EXPECT_EQ(usable(from), first);
+  EXPECT_EQ(said_, "");
+  fs::last_write_time(from + "/model.bin", fs::last_write_time(from + "/model.bin") + std::chrono::seconds(5));
+  EXPECT_NE(usable(from), first);
+  EXPECT_NE(said_, "");
+}
+
+TEST_F(UsableModel, ModelsOfOursAndMissingOnesStayAsTheyAre) {
+  const std::string ours = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model";
+  EXPECT_EQ(usable(ours), ours);
+  EXPECT_EQ(usable(directory_ + "/nothing"), directory_ + "/nothing");
+  EXPECT_EQ(said_, "");
+  files_->write_file(directory_ + "/x.argosmodel", "no archive");
+  EXPECT_THROW(usable(directory_ + "/x.argosmodel"), ConfigError);
+}
+
+TEST_F(UsableModel, PackagesOfAFolder) {
+  const std::string folder = directory_ + "/packages";
+  fs::create_directories(folder + "/translate-en_de-1_9/model");
+  EXPECT_THROW(packages_in(*files_, folder), ConfigError);
+  files_->write_file(folder + "/translate-en_de-1_9/metadata.json", "{}");
+  files_->write_file(folder + "/translate-en_de-1_9/model/model.bin", "");
+  files_->write_file(folder + "/de_en.argosmodel", "");
+  files_->write_file(folder + "/notes.txt", "");
+  EXPECT_THAT(packages_in(*files_, folder), ElementsAre(folder + "/de_en.argosmodel", folder + "/translate-en_de-1_9"));
+  EXPECT_THROW(packages_in(*files_, directory_ + "/nowhere"), ConfigError);
+}
+
+}  // namespace
+}  // namespace starling
