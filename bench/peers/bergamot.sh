@@ -12,7 +12,9 @@ out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 "$starling" export --to bergamot -m "$model" -o "$out/f32" >/dev/null
 "$starling" export --to bergamot --int8 -m "$model" -o "$out/int8" >/dev/null
 "$starling" import "$out/int8/model.bin" --vocab "$out/int8/vocab.spm" -o "$out/again" >/dev/null
-bleu() { "$starling" evaluate --hypotheses "$1" --references "$references" --metrics bleu 2>/dev/null | sed 's/^[^=]* = \([0-9.]*\) .*/\1/'; }
+bleu() {
+  "$starling" evaluate --hypotheses "$1" --references "$references" --metrics bleu 2>/dev/null | sed 's/^[^=]* = \([0-9.]*\) .*/\1/'
+}
 printf '%-5s %-5s %12s %10s %11s\n' type beam "equal lines" "BLEU here" "BLEU there"
 for beam in 1 4; do
   for type in f32 int8; do

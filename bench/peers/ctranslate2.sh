@@ -19,7 +19,9 @@ spm=$out/f32/sentencepiece.model
 [[ -f $spm ]] || spm=$out/f32/source.spm,$out/f32/target.spm
 speed() { sed -n 's/.*[ (]\([0-9,]*\) \(target \)*tokens\/s.*/\1/p' "$1" | tr -d , | tail -n 1; }
 median() { printf '%s\n' "$@" | sort -n | awk '{ a[NR] = $1 } END { print (a[int((NR + 1) / 2)] + a[int(NR / 2) + 1]) / 2 }'; }
-bleu() { "$starling" evaluate --hypotheses "$1" --references "$references" --metrics bleu 2>/dev/null | sed 's/^[^=]* = \([0-9.]*\) .*/\1/'; }
+bleu() {
+  "$starling" evaluate --hypotheses "$1" --references "$references" --metrics bleu 2>/dev/null | sed 's/^[^=]* = \([0-9.]*\) .*/\1/'
+}
 printf '%-5s %-5s %-6s %12s %12s %7s %12s %12s %12s\n' type beam batch "starling" "ctranslate2" ratio "equal lines" "BLEU here" "BLEU there"
 for type in f32 int8; do
   again=$out/again; [[ $type == f32 ]] || again=$out/again-int8
