@@ -12,7 +12,8 @@ rounds=${2:-3} only=${3:-}
 out=$(mktemp -d); export XDG_STATE_HOME=$out; trap 'rm -rf "$out"' EXIT
 value() { sed -n "s/^ *\"$2\": \([-0-9.e+]*\),*$/\1/p" "$1" | head -n 1; }
 ranks() {
-  mpirun --allow-run-as-root --oversubscribe --bind-to none -n "${RANKS:-2}" "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }
+  mpirun --allow-run-as-root --oversubscribe --bind-to none -n "${RANKS:-2}" "$starling" "$@" 2>"$out/stderr" ||
+    { cat "$out/stderr" >&2; exit 1; }
 }
 top="--model.attention-place top --model.readout context"
 average="--parallel.pipeline 1 --strategy.name model-average --strategy.periodic.interval 4"

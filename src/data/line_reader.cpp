@@ -302,6 +302,12 @@ std::unique_ptr<ByteSource> open_raw(std::unique_ptr<ByteSource> raw, const std:
 
 std::unique_ptr<ByteSource> open_bytes(const std::string& path) { return open_raw(std::make_unique<RawFile>(path), path); }
 
+std::unique_ptr<ByteSource> open_archive(std::string_view bytes) {
+  if (is_gzip(bytes)) return std::make_unique<GzipBytes>(std::make_unique<MemoryBytes>(bytes));
+  if (is_zstd(bytes)) return std::make_unique<ZstdBytes>(std::make_unique<MemoryBytes>(bytes));
+  return nullptr;
+}
+
 LineReader::LineReader(const std::string& path) : path_(shown(path)), bytes_(open_bytes(path)) { buffer_.resize(2 * kChunk); }
 
 LineReader::LineReader(const std::string& name, std::string_view bytes)

@@ -25,6 +25,10 @@ class ByteSource {
 /// Opens a file ("-" is standard input) and decompresses it if its first bytes say so; throws IoError or DataError.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path);
 
+/// Returns what unpacks `bytes`, which must outlive it, if they are an archive of gzip or Zstandard, of text or not; else null. Its
+/// DataErrors name no file.
+std::unique_ptr<ByteSource> open_archive(std::string_view bytes);
+
 class LineReader {
  public:
   static constexpr size_t kMaxLineBytes = size_t{16} << 20;  // longer lines are certainly not text; bounds the memory

@@ -1,8 +1,9 @@
 // Beam search over any model, for many sentences at once. Each sentence has its own options and may join and leave while others are in
 // progress; its result does not depend on the others, bit for bit. A hypothesis that ends frees its place in the beam, so the work shrinks.
-// It is ranked by GNMT's score (Wu et al. 2016, section 7): log P / lp(Y) + cp(X, Y), with the length penalty lp(Y) = ((5 + |Y|) /
-// 6)^alpha, or |Y|^alpha as Marian has it, and the coverage penalty cp(X, Y) = beta * sum_i log(min(max(sum_j p_ij, floor), 1)) over the
-// source tokens i. See docs/guides/search.md.
+// It is ranked by GNMT's score (Wu et al. 2016, section 7), log P / lp(Y) + cp(X, Y), with a length penalty and a coverage penalty:
+//   lp(Y) = ((5 + |Y|) / 6)^alpha, or |Y|^alpha as in Marian
+//   cp(X, Y) = beta * sum_i log(min(max(sum_j p_ij, floor), 1)) over the source tokens i
+// See docs/guides/search.md.
 #pragma once
 
 #include <cstdint>

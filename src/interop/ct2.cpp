@@ -98,17 +98,17 @@ void rename_specials(std::vector<std::string>& list, const Ct2Tokens& t) {
 
 }  // namespace
 
-std::string ct2_model_in(const ForeignFiles& folder) {
-  for (const std::string& name : folder.names())
-    if (name == kModel || name.ends_with(std::string("/") + kModel))
-      if (is_ct2(folder.read(name))) return name;
-  return "";
+std::optional<ForeignFile> find_ct2(FileSystem& files, const ForeignFiles& folder) {
+  for (const std::string& name : folder.names()) {
+    if (name != kModel && !name.ends_with(std::string("/") + kModel)) continue;
+    if (ForeignFile found = read_foreign(files, folder, name); is_ct2(found.content)) return found;
+  }
+  return std::nullopt;
 }
 
-ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const VocabularyFiles& given) {
-  const std::string name = ct2_model_in(folder), where = folder.where(name),
-                    base = name.substr(0, name.size() - std::string(kModel).size());
-  const Ct2File file = read_ct2(folder.read(name), where);
+ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const ForeignFile& model_file, const VocabularyFiles& given) {
+  const std::string &name = model_file.name, &where = model_file.where, base = name.substr(0, name.size() - std::string(kModel).size());
+  const Ct2File file = read_ct2(model_file.content, where);
   ModelConfig config = ct2_config(file, where);
   const Ct2Tokens t = tokens_of(file, folder, base);
   config.source_end = t.source_end;
@@ -133,10 +133,7 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
   if (v.target.empty()) v.target = v.source;
   const auto vocabulary = [&](const std::string& path, const std::vector<std::string>& list, bool written) {
     if (path.empty()) return Vocabulary::from_bytes(vocabulary_format::word_model(list, where), where);
-    const std::string from = folder.has(path) ? folder.where(path) : path;
-    const std::string model = folder.has(path) ? folder.read(path) : files.read_file(path);
-    if (const auto why = vocabulary_format::defect(model)) throw DataError(fmt::format("{}: not a SentencePiece model ({})", from, *why));
-    return Vocabulary::from_bytes(vocabulary_format::renumbered(model, list, written, from), from);
+    return numbered_vocabulary(read_foreign(files, folder, path), list, written);
   };
   const bool joint = v.source == v.target && source_list == target_list;
   Vocabulary source = vocabulary(v.source, source_list, joint);

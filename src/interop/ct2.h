@@ -2,6 +2,8 @@
 // Argos Translate and LibreTranslate (.argosmodel).
 #pragma once
 
+#include <optional>
+
 #include "interop/ct2_file.h"
 #include "interop/foreign_files.h"
 #include "interop/imported_model.h"
@@ -9,10 +11,11 @@
 
 namespace starling {
 
-// The name of the file model.bin of a folder or archive, in a folder of its own ("model/model.bin") or not; empty if there is none.
-std::string ct2_model_in(const ForeignFiles& folder);
+// The file model.bin of a folder or archive, in a folder of its own ("model/model.bin") or not.
+std::optional<ForeignFile> find_ct2(FileSystem& files, const ForeignFiles& folder);
 // Reads the model. Throws ConfigError naming what Starling's models do not have.
-ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const VocabularyFiles& vocabularies);
+ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const ForeignFile& model_file,
+                             const VocabularyFiles& vocabularies);
 
 // The architecture of a file, without what its vocabularies and config.json say.
 ModelConfig ct2_config(const Ct2File& file, const std::string& where);

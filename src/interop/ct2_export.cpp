@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "backend/reference/reference.h"
 #include "interop/ct2_names.h"
+#include "interop/export_refusal.h"
+#include "interop/foreign_array.h"
 #include "interop/foreign_bytes.h"
 
 namespace starling {
@@ -15,10 +16,6 @@ namespace {
 
 enum : char { kF32 = 0, kI8 = 1, kI16 = 2 };  // types of elements
 
-template <class T>
-std::string bytes_of_all(const std::vector<T>& values) {
-  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-}
 std::string text_of(const std::string& text) {
   std::string bytes;
   append_number(bytes, text.size() + 1, 2);
@@ -36,7 +33,7 @@ class Ct2Model {
     variables_[name] = bytes + elements;
   }
   void flag(const std::string& name, int value) { add(name, {}, kI8, std::string(1, static_cast<char>(value))); }
-  void number(const std::string& name, int16_t value) { add(name, {}, kI16, bytes_of_all(std::vector{value})); }
+  void number(const std::string& name, int16_t value) { add(name, {}, kI16, element_bytes(std::vector{value})); }
   void alias(const std::string& name, const std::string& of) { aliases_[name] = of; }
   bool has(const std::string& name) const { return variables_.contains(name); }
   std::string bytes() const {
@@ -58,28 +55,23 @@ class Ct2Model {
 
 void require_ct2(const LoadedModel& m) {
   const ModelConfig& c = m.description.config;
-  const auto refuse = [&](const std::string& key, const std::string& value, const std::string& instead) {
-    throw ConfigError(
-        fmt::format("{}: CTranslate2's models cannot have model.{}: {}; train one with {}", m.description.directory, key, value, instead));
+  const auto refuse = [&](const char* key, const std::string& value, const char* instead) {
+    refuse_export(m.description.directory, "CTranslate2", key, value, instead);
   };
   if (architecture_of(c.preset) != Architecture::transformer) refuse("preset", c.preset, "a transformer preset");
   if (c.autoregression == Autoregression::ssru) refuse("autoregression", "ssru", "self-attention, or export it to Marian");
-}
-
-int number_of(HiddenActivation a) {
-  constexpr int kNumbers[] = {0, 2, 3, 1, 4};  // relu, swish, gelu, gelu-tanh, gelu-sigmoid
-  return kNumbers[static_cast<size_t>(a)];
 }
 
 void add_settings(const ModelConfig& c, Ct2Model& to) {
   for (const std::string side : {"encoder", "decoder"}) {
     to.number(side + "/num_heads", static_cast<int16_t>(c.heads));
     to.flag(side + "/pre_norm", c.norm == NormPlace::pre);
-    to.flag(side + "/activation", number_of(c.activation));
+    const auto activation = std::find(kCt2Activations.begin(), kCt2Activations.end(), c.activation);
+    to.flag(side + "/activation", static_cast<int>(activation - kCt2Activations.begin()));
     if (c.embedding_scale == 0)
       to.flag(side + "/scale_embeddings", 1);
     else
-      to.add(side + "/scale_embeddings", {}, kF32, bytes_of_all(std::vector{static_cast<float>(c.embedding_scale)}));
+      to.add(side + "/scale_embeddings", {}, kF32, element_bytes(std::vector{static_cast<float>(c.embedding_scale)}));
   }
   to.flag("encoder/embeddings_merge", 0);
   to.flag("decoder/start_from_zero_embedding", c.decoder_start == DecoderStart::zero);
@@ -95,16 +87,13 @@ bool add_integers(const SafetensorsFile& weights, const Parameter& p, const Ct2N
   if (scale->shape != (name.transposed ? std::vector<int64_t>{1, columns} : std::vector<int64_t>{rows, 1})) return false;
   std::string bytes(reinterpret_cast<const char*>(t->data.data()), t->data.size());
   if (name.transposed) {
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < columns; ++c)
-        bytes[static_cast<size_t>(c * rows + r)] = static_cast<char>(t->data[static_cast<size_t>(r * columns + c)]);
+    bytes = element_bytes(transposed(elements_of<char>(bytes), rows, columns));
     std::swap(rows, columns);
   }
-  std::vector<float> scales(static_cast<size_t>(rows));
-  std::memcpy(scales.data(), scale->data.data(), scale->data.size());
+  std::vector<float> scales = elements_of<float>({reinterpret_cast<const char*>(scale->data.data()), scale->data.size()});
   for (float& s : scales) s = s > 0 ? 127 / s : 1;
   to.add(name.theirs, {rows, columns}, kI8, bytes);
-  to.add(name.theirs + "_scale", {rows}, kF32, bytes_of_all(scales));
+  to.add(name.theirs + "_scale", {rows}, kF32, element_bytes(scales));
   return true;
 }
 
@@ -119,13 +108,11 @@ void add_weight(const Parameter& p, const Ct2Name& name, bool integers, int64_t 
     rows -= first_position;
   }
   if (name.transposed) {
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < columns; ++c)
-        elements[static_cast<size_t>(c * rows + r)] = static_cast<float>(values[static_cast<size_t>(r * columns + c)]);
+    elements = transposed(elements, rows, columns);
     std::swap(rows, columns);
   }
   const std::vector<int64_t> shape = vector ? std::vector{rows} : std::vector{rows, columns};
-  if (vector || !integers || table) return to.add(name.theirs, shape, kF32, bytes_of_all(elements));
+  if (vector || !integers || table) return to.add(name.theirs, shape, kF32, element_bytes(elements));
   std::vector<int8_t> rounded(elements.size());
   std::vector<float> scales;
   for (int64_t r = 0; r < rows; ++r) {
@@ -137,8 +124,8 @@ void add_weight(const Parameter& p, const Ct2Name& name, bool integers, int64_t 
       rounded[static_cast<size_t>(r * columns) + c] =
           static_cast<int8_t>(std::clamp(std::nearbyint(row[c] * scales.back()), -127.0f, 127.0f));
   }
-  to.add(name.theirs, shape, kI8, bytes_of_all(rounded));
-  to.add(name.theirs + "_scale", {rows}, kF32, bytes_of_all(scales));
+  to.add(name.theirs, shape, kI8, element_bytes(rounded));
+  to.add(name.theirs + "_scale", {rows}, kF32, element_bytes(scales));
 }
 
 std::string vocabulary_json(const Vocabulary& v) {
@@ -174,7 +161,7 @@ std::vector<std::pair<std::string, std::string>> ct2_files(FileSystem& files, co
     std::vector<float> table;
     for (int64_t p = 0; p < positions; ++p)
       for (int64_t k = 0; k < c.width; ++k) table.push_back(static_cast<float>(sinusoid(c.first_position + p, k, c.width)));
-    file.add("encoder/position_encodings/encodings", {positions, c.width}, kF32, bytes_of_all(table));
+    file.add("encoder/position_encodings/encodings", {positions, c.width}, kF32, element_bytes(table));
     file.alias("decoder/position_encodings/encodings", "encoder/position_encodings/encodings");
   }
   const Vocabulary &source = d.vocabularies.source(), &target = d.vocabularies.target();

@@ -1,6 +1,7 @@
 // The names of a Transformer's weights in CTranslate2's models beside ours.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@ struct Ct2Name {
   bool transposed = false;  // theirs is [out, in]
   bool optional = false;    // a bias, zeros if it is not there
 };
+
+// The activations by CTranslate2's numbers.
+constexpr std::array kCt2Activations{HiddenActivation::relu, HiddenActivation::gelu_tanh, HiddenActivation::swish, HiddenActivation::gelu,
+                                     HiddenActivation::gelu_sigmoid};
 
 // All weights of a model of this configuration.
 std::vector<Ct2Name> ct2_names(const ModelConfig& config);

@@ -1,7 +1,6 @@
 // The architecture and the weights of a file of CTranslate2's.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <set>
 
 #include "backend/reference/reference.h"
@@ -21,32 +20,22 @@ float half_to_float(uint16_t h) {
          (exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24) : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25));
 }
 
+template <class T, class F>
+std::vector<float> floats_by(std::string_view bytes, F f) {
+  std::vector<float> values;
+  for (const T x : elements_of<T>(bytes)) values.push_back(f(x));
+  return values;
+}
+
 // Elements of any type, without their scale.
 std::vector<float> plain_floats(const ForeignArray& a) {
-  const size_t item = static_cast<size_t>(a.type[1] - '0'), n = a.bytes.size() / item;
-  std::vector<float> values(n);
-  for (size_t i = 0; i < n; ++i) {
-    const char* const at = a.bytes.data() + i * item;
-    if (a.type == "f4") {
-      std::memcpy(&values[i], at, 4);
-    } else if (a.type == "i1") {
-      values[i] = static_cast<float>(static_cast<int8_t>(*at));
-    } else if (a.type == "i4") {
-      int32_t x;
-      std::memcpy(&x, at, 4);
-      values[i] = static_cast<float>(x);
-    } else {
-      uint16_t x;
-      std::memcpy(&x, at, 2);
-      if (a.type == "i2") values[i] = static_cast<float>(static_cast<int16_t>(x));
-      if (a.type == "f2") values[i] = half_to_float(x);
-      if (a.type == "b2") {
-        const uint32_t wide = uint32_t{x} << 16;
-        std::memcpy(&values[i], &wide, 4);
-      }
-    }
-  }
-  return values;
+  const auto number = [](auto x) { return static_cast<float>(x); };
+  if (a.type == "i1") return floats_by<int8_t>(a.bytes, number);
+  if (a.type == "i2") return floats_by<int16_t>(a.bytes, number);
+  if (a.type == "i4") return floats_by<int32_t>(a.bytes, number);
+  if (a.type == "f2") return floats_by<uint16_t>(a.bytes, half_to_float);
+  if (a.type == "b2") return floats_by<bf16>(a.bytes, [](bf16 x) { return widen(x); });
+  return elements_of<float>(a.bytes);
 }
 
 // A weight, which must be a matrix or a vector with as many elements as its shape says; null if there is none.
@@ -62,16 +51,13 @@ int64_t rows_of(const ForeignArray& a) { return a.shape.empty() ? 1 : a.shape[0]
 int64_t columns_of(const ForeignArray& a) { return a.shape.size() < 2 ? 1 : a.shape[1]; }
 
 template <class T>
-std::string turned_bytes(const T* elements, int64_t rows, int64_t columns, bool turn) {
-  std::vector<T> other(static_cast<size_t>(rows * columns));
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c) other[static_cast<size_t>(turn ? c * rows + r : r * columns + c)] = elements[r * columns + c];
-  return std::string(reinterpret_cast<const char*>(other.data()), other.size() * sizeof(T));
+std::string our_bytes(const std::vector<T>& elements, int64_t rows, int64_t columns, bool turn) {
+  return element_bytes(turn ? transposed(elements, rows, columns) : elements);
 }
 
-class Architecture2 {
+class Ct2Architecture {
  public:
-  Architecture2(const Ct2File& file, const std::string& where) : file_(file), where_(where) {}
+  Ct2Architecture(const Ct2File& file, const std::string& where) : file_(file), where_(where) {}
 
   ModelConfig read() {
     if (!file_.spec.empty() && !file_.spec.starts_with("Transformer")) refuse("the specification " + file_.spec);
@@ -86,11 +72,9 @@ class Architecture2 {
       refuse(fmt::format("width {} and {} heads", c.width, heads));
     c.heads = static_cast<int64_t>(heads);
     c.norm = setting("pre_norm", 1) != 0 ? NormPlace::pre : NormPlace::post;
-    constexpr HiddenActivation kActivations[] = {HiddenActivation::relu, HiddenActivation::gelu_tanh, HiddenActivation::swish,
-                                                 HiddenActivation::gelu, HiddenActivation::gelu_sigmoid};
     const double activation = setting("activation", 0);
-    if (!(activation >= 0 && activation < 5)) refuse(fmt::format("activation {}", activation));
-    c.activation = kActivations[static_cast<size_t>(activation)];
+    if (!(activation >= 0 && activation < static_cast<double>(kCt2Activations.size()))) refuse(fmt::format("activation {}", activation));
+    c.activation = kCt2Activations[static_cast<size_t>(activation)];
     c.output_bias = file_.find("decoder/projection/bias") != nullptr;
     c.decoder_start = file_.number("decoder/start_from_zero_embedding", 0) != 0 ? DecoderStart::zero : DecoderStart::token;
     scale_of_embeddings(c);
@@ -182,7 +166,7 @@ class Architecture2 {
 
 }  // namespace
 
-ModelConfig ct2_config(const Ct2File& file, const std::string& where) { return Architecture2(file, where).read(); }
+ModelConfig ct2_config(const Ct2File& file, const std::string& where) { return Ct2Architecture(file, where).read(); }
 
 std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& config, const std::string& where) {
   std::vector<OwnedTensor> tensors;
@@ -217,7 +201,7 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
       if (static_cast<int64_t>(scales.size()) != rows)
         throw DataError(fmt::format("{}: {}_scale has {} numbers", where, name.theirs, scales.size()));
       for (float& s : scales) s = s != 0 ? 127 / s : 0;
-      tensors.push_back({name.ours, "I8", shape, turned_bytes(a->bytes.data(), rows, columns, name.transposed)});
+      tensors.push_back({name.ours, "I8", shape, our_bytes(elements_of<char>(a->bytes), rows, columns, name.transposed)});
       tensors.push_back(
           float_tensor(name.ours + ".scale", name.transposed ? std::vector<int64_t>{1, rows} : std::vector<int64_t>{rows, 1}, scales));
       continue;
@@ -231,7 +215,7 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
         throw DataError(fmt::format("{}: {}_scale has {} numbers", where, name.theirs, scales.size()));
       for (size_t i = 0; i < values.size(); ++i) values[i] /= scales[scales.size() == 1 ? 0 : i / static_cast<size_t>(columns)];
     }
-    tensors.push_back({name.ours, "F32", shape, turned_bytes(values.data(), rows, columns, name.transposed)});
+    tensors.push_back({name.ours, "F32", shape, our_bytes(values, rows, columns, name.transposed)});
   }
   // What is left must be settings, or what ct2_config has replaced by sinusoids or recognised as tied.
   static const std::set<std::string> kSettings{"num_heads",

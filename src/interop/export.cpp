@@ -76,7 +76,7 @@ NamedFiles ctranslate2_files(FileSystem& system, const LoadedModel& model, bool 
 }
 
 // A package, which is installed by unpacking it: one folder with the model, metadata and the SentencePiece model of both sides.
-std::string argos_package(FileSystem& system, const LoadedModel& model, bool integers) {
+std::string argos_package(FileSystem& system, const LoadedModel& model, bool integers, Notes& notes) {
   const ModelDescription& d = model.description;
   if (d.languages.source.empty() || d.languages.target.empty())
     throw ConfigError(fmt::format(
@@ -85,12 +85,18 @@ std::string argos_package(FileSystem& system, const LoadedModel& model, bool int
     throw ConfigError(
         fmt::format("{}: a package has one SentencePiece model for both languages; train with vocab.joint: true", d.directory));
   const std::string folder = fmt::format("translate-{}_{}-1_0/", d.languages.source, d.languages.target);
-  const nlohmann::json metadata{{"package_version", "1.0"},        {"argos_version", "1.9.0"},      {"from_code", d.languages.source},
-                                {"from_name", d.languages.source}, {"to_code", d.languages.target}, {"to_name", d.languages.target}};
+  const nlohmann::json metadata{{"package_version", "1.0"},
+                                {"argos_version", "1.9.0"},
+                                {"from_code", d.languages.source},
+                                {"from_name", d.languages.source},
+                                {"to_code", d.languages.target},
+                                {"to_name", d.languages.target},
+                                {"target_prefix", d.search.target_prefix}};
   NamedFiles files{{folder + "metadata.json", metadata.dump(2) + "\n"},
                    {folder + "sentencepiece.model", d.vocabularies.source().bytes()},
                    {folder + "README.md", "A translation model trained by Starling.\n"}};
   for (auto& [name, content] : ct2_files(system, model, integers)) files.emplace_back(folder + "model/" + name, std::move(content));
+  note_positions(d.config, notes);
   return zip_archive(files);
 }
 
@@ -110,7 +116,7 @@ std::vector<std::string> export_model(FileSystem& files, const ExportOptions& o)
   const bool package = o.to == ExportFormat::argos;
   NamedFiles content;
   if (package)
-    content.emplace_back(o.output, argos_package(files, model, o.integers)), note_positions(model.description.config, notes);
+    content.emplace_back(o.output, argos_package(files, model, o.integers, notes));
   else if (o.to == ExportFormat::ctranslate2)
     content = ctranslate2_files(files, model, o.integers, notes);
   else

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace starling {
@@ -14,5 +17,30 @@ struct ForeignArray {
   std::string bytes;  // row-major, little-endian
   float unit = 0;
 };
+
+// The bytes of numbers, and the numbers of bytes.
+template <class T>
+std::string element_bytes(std::span<const T> elements) {
+  return std::string(reinterpret_cast<const char*>(elements.data()), elements.size_bytes());
+}
+template <class T>
+std::string element_bytes(const std::vector<T>& elements) {
+  return element_bytes(std::span<const T>(elements));
+}
+template <class T>
+std::vector<T> elements_of(std::string_view bytes) {
+  std::vector<T> elements(bytes.size() / sizeof(T));
+  std::memcpy(elements.data(), bytes.data(), elements.size() * sizeof(T));
+  return elements;
+}
+
+// The transpose of a matrix [rows, columns].
+template <class T>
+std::vector<T> transposed(const std::vector<T>& matrix, int64_t rows, int64_t columns) {
+  std::vector<T> other(matrix.size());
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) other[static_cast<size_t>(c * rows + r)] = matrix[static_cast<size_t>(r * columns + c)];
+  return other;
+}
 
 }  // namespace starling

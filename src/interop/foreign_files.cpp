@@ -1,11 +1,9 @@
 #include "interop/foreign_files.h"
 
-#include <zlib.h>
-#include <zstd.h>
-
 #include <algorithm>
 
 #include "base/mapping_guard.h"
+#include "data/line_reader.h"
 #include "interop/zip.h"
 
 namespace starling {
@@ -75,13 +73,6 @@ bool begins_as_zip(FileSystem& files, const std::string& path) {
 
 bool ForeignFiles::has(const std::string& name) const { return std::binary_search(names().begin(), names().end(), name); }
 
-std::vector<std::string> ForeignFiles::ending(const std::string& end) const {
-  std::vector<std::string> found;
-  for (const std::string& name : names())
-    if (name.ends_with(end)) found.push_back(name);
-  return found;
-}
-
 std::string without_packing(const std::string& name) {
   for (const std::string_view end : {".gz", ".zst"})
     if (name.ends_with(end)) return name.substr(0, name.size() - end.size());
@@ -90,43 +81,27 @@ std::string without_packing(const std::string& name) {
 
 std::string unpacked(std::string content, const std::string& where) {
   constexpr size_t kPiece = size_t{1} << 20, kMost = size_t{8} << 30;
-  const bool gzip = content.starts_with("\x1f\x8b"), zstd = content.starts_with("\x28\xb5\x2f\xfd");
-  if (!gzip && !zstd) return content;
-  const auto broken = [&] {
-    throw DataError(fmt::format("{}: the {} archive is damaged; fetch it again", where, gzip ? "gzip" : "Zstandard"));
-  };
+  const auto archive = open_archive(content);
+  if (!archive) return content;
   std::string whole;
-  const auto grow = [&] {
-    if (whole.size() > kMost) throw DataError(fmt::format("{}: it would have more than 8 GiB", where));
-    whole.resize(whole.size() + kPiece);
-    return whole.data() + whole.size() - kPiece;
-  };
-  if (gzip) {
-    z_stream stream{};
-    if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw std::bad_alloc();
-    const std::unique_ptr<z_stream, int (*)(z_stream*)> ends(&stream, inflateEnd);
-    stream.next_in = reinterpret_cast<Bytef*>(content.data());
-    stream.avail_in = static_cast<uInt>(content.size());
-    for (int status = Z_OK; status != Z_STREAM_END;) {
-      stream.next_out = reinterpret_cast<Bytef*>(grow());
-      stream.avail_out = kPiece;
-      status = inflate(&stream, Z_NO_FLUSH);
-      whole.resize(whole.size() - stream.avail_out);
-      if (status != Z_STREAM_END && (status != Z_OK || (stream.avail_in == 0 && stream.avail_out > 0))) broken();
+  try {
+    for (size_t got = kPiece; got > 0;) {
+      if (whole.size() > kMost) throw DataError("it would have more than 8 GiB");
+      const size_t before = whole.size();
+      whole.resize(before + kPiece);
+      got = archive->read(whole.data() + before, kPiece);
+      whole.resize(before + got);
     }
-    return whole;
-  }
-  const std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream(ZSTD_createDStream(), ZSTD_freeDStream);
-  if (!stream) throw std::bad_alloc();
-  ZSTD_inBuffer in{content.data(), content.size(), 0};
-  for (size_t left = 1; left != 0;) {
-    char* const to = grow();
-    ZSTD_outBuffer out{to, kPiece, 0};
-    left = ZSTD_decompressStream(stream.get(), &out, &in);
-    whole.resize(whole.size() - kPiece + out.pos);
-    if (ZSTD_isError(left) || (left != 0 && in.pos == in.size && out.pos < kPiece)) broken();
+  } catch (const DataError& e) {
+    throw DataError(fmt::format("{}: {}", where, e.what()));
   }
   return whole;
+}
+
+ForeignFile read_foreign(FileSystem& files, const ForeignFiles& folder, const std::string& path) {
+  const bool inside = folder.has(path);
+  const std::string where = inside ? folder.where(path) : path;
+  return {path, where, unpacked(inside ? folder.read(path) : files.read_file(path), where)};
 }
 
 std::unique_ptr<ForeignFiles> open_foreign(FileSystem& files, const std::string& path) {

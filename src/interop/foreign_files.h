@@ -21,8 +21,6 @@ class ForeignFiles {
   virtual std::string where(const std::string& name) const = 0;
 
   bool has(const std::string& name) const;
-  // The names that end so.
-  std::vector<std::string> ending(const std::string& end) const;
 };
 
 // Opens a path; a file that is not an archive of files has its own name only. Throws IoError or DataError.
@@ -31,6 +29,12 @@ std::unique_ptr<ForeignFiles> open_foreign(FileSystem& files, const std::string&
 // The content of a file that may be packed by gzip or Zstandard. Throws DataError, beginning with `where`, if it is damaged or would have
 // more than 8 GiB.
 std::string unpacked(std::string content, const std::string& where);
+// A file that was read, and what messages call it.
+struct ForeignFile {
+  std::string name, where, content;
+};
+// Reads a file of the folder or, if it has none of that name, of the file system, and unpacks it.
+ForeignFile read_foreign(FileSystem& files, const ForeignFiles& folder, const std::string& path);
 // A name without .gz or .zst.
 std::string without_packing(const std::string& name);
 

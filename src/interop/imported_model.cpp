@@ -1,11 +1,11 @@
 #include "interop/imported_model.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <map>
 
 #include "decode/framing.h"
+#include "interop/foreign_array.h"
+#include "tensor/finite.h"
 
 namespace starling {
 namespace {
@@ -14,10 +14,8 @@ constexpr const char* kWeightsFile = "model.safetensors";
 const std::string kOriginal = "original-";
 
 void require_finite_floats(const ImportedModel& m, const OwnedTensor& t) {
-  std::vector<float> values(t.bytes.size() / sizeof(float));
-  std::memcpy(values.data(), t.bytes.data(), values.size() * sizeof(float));
-  for (const float x : values)
-    if (!std::isfinite(x)) throw DataError(fmt::format("{}: the weights for {} are not all finite; fetch the model again", m.kind, t.name));
+  if (first_not_finite(elements_of<float>(t.bytes)) >= 0)
+    throw DataError(fmt::format("{}: the weights for {} are not all finite; fetch the model again", m.kind, t.name));
 }
 
 // Compares the tensors with the parameters of the model that the configuration describes.
@@ -53,8 +51,7 @@ void require_complete(const ImportedModel& m) {
 }  // namespace
 
 OwnedTensor float_tensor(std::string name, std::vector<int64_t> shape, std::span<const float> values) {
-  const auto bytes = std::as_bytes(values);
-  return {std::move(name), "F32", std::move(shape), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  return {std::move(name), "F32", std::move(shape), element_bytes(values)};
 }
 
 std::vector<Part> further_files(const ForeignFiles& folder) {

@@ -1,13 +1,11 @@
 #include "interop/marian.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "interop/marian_bin.h"
 #include "interop/marian_names.h"
 #include "interop/npz.h"
-#include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
@@ -15,30 +13,9 @@ namespace {
 constexpr const char* kSettings = "special:model.yml";
 constexpr const char* kFirefoxSearch = "beam-size: 1\nnormalize: 1\nmax-length-factor: 2\n";
 
-// The models of a folder: model.npz, and .bin whose content is a model's. (A lexical shortlist is a .bin too.)
-std::vector<std::string> models_of(const ForeignFiles& folder) {
-  std::vector<std::string> models;
-  for (const std::string& name : folder.names()) {
-    const std::string plain = without_packing(name);
-    if (plain.ends_with(".npz") && !plain.ends_with("optimizer.npz")) models.push_back(name);
-    if (plain.ends_with(".bin") && !plain.starts_with("lex.") && is_marian_bin(unpacked(folder.read(name), folder.where(name))))
-      models.push_back(name);
-  }
-  return models;
-}
-
-std::string only_model(const ForeignFiles& folder) {
-  const std::vector<std::string> models = models_of(folder);
-  if (models.size() > 1)
-    throw ConfigError(
-        fmt::format("{}: there are {} models ({}); name the file of one", folder.where(""), models.size(), fmt::join(models, ", ")));
-  return models.front();
-}
-
-std::vector<ForeignArray> read_arrays(const ForeignFiles& folder, const std::string& name) {
-  const std::string content = unpacked(folder.read(name), folder.where(name));
-  return is_marian_bin(content) ? read_marian_bin(content, folder.where(name))
-                                : read_npz(std::as_bytes(std::span(content)), folder.where(name));
+std::vector<ForeignArray> read_arrays(const ForeignFile& file) {
+  return is_marian_bin(file.content) ? read_marian_bin(file.content, file.where)
+                                     : read_npz(std::as_bytes(std::span(file.content)), file.where);
 }
 
 // The parts of one of our matrices, with the same number of rows.
@@ -65,12 +42,10 @@ std::vector<float> floats_of(const ForeignArray& a, const std::string& where) {
     return values;
   }
   if (a.type != "f4") throw DataError(fmt::format("{}: {} has elements of type {}, not f4", where, a.name, a.type));
-  std::vector<float> values(a.bytes.size() / sizeof(float));
-  std::memcpy(values.data(), a.bytes.data(), a.bytes.size());
-  return values;
+  return elements_of<float>(a.bytes);
 }
 
-// Parts side by side, as floats, or as integers where all of them are. A row that is a table's token has one unit, as all columns of a
+// Parts side by side, as floats, or as integers where all of them are. Each token's row of a table has one unit, as has each column of a
 // part.
 void add_tensor(const std::string& name, const Parts& parts, const std::string& where, std::vector<OwnedTensor>& tensors) {
   const auto side_by_side = [&](int64_t element, const std::vector<std::string_view>& data) {
@@ -110,30 +85,22 @@ void turn_output(std::map<std::string, ForeignArray>& arrays, const std::string&
   const auto found = arrays.find("decoder_ff_logit_out_W");
   if (found == arrays.end()) return;
   const auto [rows, columns] = matrix_shape(found->second, where);
-  const std::vector<float> values = floats_of(found->second, where);
-  std::vector<float> turned(values.size());
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c) turned[static_cast<size_t>(c * rows + r)] = values[static_cast<size_t>(r * columns + c)];
-  ForeignArray array{
-      .name = "decoder_ff_logit_out_Wt", .type = "f4", .shape = {columns, rows}, .bytes = std::string(values.size() * 4, '\0')};
-  std::memcpy(array.bytes.data(), turned.data(), array.bytes.size());
+  ForeignArray array{.name = "decoder_ff_logit_out_Wt",
+                     .type = "f4",
+                     .shape = {columns, rows},
+                     .bytes = element_bytes(transposed(floats_of(found->second, where), rows, columns))};
   arrays.erase(found);
   arrays.emplace(array.name, std::move(array));
 }
 
 Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const std::string& path, const std::string& numbers, bool written,
                          int64_t rows) {
-  const auto where = [&](const std::string& name) { return folder.has(name) ? folder.where(name) : name; };
-  const auto content = [&](const std::string& name) {
-    return unpacked(folder.has(name) ? folder.read(name) : files.read_file(name), where(name));
-  };
-  std::string model = content(path);
-  if (numbers.empty()) return Vocabulary::from_bytes(std::move(model), where(path));
-  if (const auto why = vocabulary_format::defect(model))
-    throw DataError(fmt::format("{}: not a SentencePiece model ({})", where(path), *why));
-  std::vector<std::string> pieces = marian_pieces(content(numbers), where(numbers));
+  ForeignFile model = read_foreign(files, folder, path);
+  if (numbers.empty()) return Vocabulary::from_bytes(std::move(model.content), model.where);
+  const ForeignFile list = read_foreign(files, folder, numbers);
+  std::vector<std::string> pieces = marian_pieces(list.content, list.where);
   for (auto n = static_cast<int64_t>(pieces.size()); n < rows; ++n) pieces.push_back(fmt::format("<row {}>", n));
-  return Vocabulary::from_bytes(vocabulary_format::renumbered(model, pieces, written, where(numbers)), where(numbers));
+  return numbered_vocabulary(model, pieces, written);
 }
 
 // Completes what is given by what the folder has: decoder.yml names vocabularies, which are SentencePiece models, or lists of pieces beside
@@ -177,8 +144,6 @@ VocabularyFiles find_vocabularies(const ForeignFiles& folder, VocabularyFiles v,
 
 }  // namespace
 
-std::vector<std::string> marian_vocabulary_names(const std::string& yaml, const std::string& where);  // marian_config.cpp
-
 std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const ModelConfig& config, const std::string& where) {
   std::map<std::string, ForeignArray> arrays;
   for (ForeignArray& a : list)
@@ -211,11 +176,25 @@ std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const Mo
   return tensors;
 }
 
-bool is_marian(const ForeignFiles& folder) { return !models_of(folder).empty(); }
+std::optional<ForeignFile> find_marian(FileSystem& files, const ForeignFiles& folder) {
+  std::optional<ForeignFile> found;
+  for (const std::string& name : folder.names()) {
+    const std::string plain = without_packing(name);
+    const bool npz = plain.ends_with(".npz") && !plain.ends_with("optimizer.npz");
+    if (!npz && (!plain.ends_with(".bin") || plain.starts_with("lex."))) continue;  // a lexical shortlist is a .bin too
+    ForeignFile file = read_foreign(files, folder, name);
+    if (!npz && !is_marian_bin(file.content)) continue;
+    if (found)
+      throw ConfigError(
+          fmt::format("{}: there are several models, such as {} and {}; name the file of one", folder.where(""), found->name, name));
+    found = std::move(file);
+  }
+  return found;
+}
 
-ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const VocabularyFiles& given) {
-  const std::string name = only_model(folder), where = folder.where(name);
-  std::vector<ForeignArray> arrays = read_arrays(folder, name);
+ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const ForeignFile& file, const VocabularyFiles& given) {
+  const std::string &name = file.name, &where = file.where;
+  std::vector<ForeignArray> arrays = read_arrays(file);
   const auto settings = std::find_if(arrays.begin(), arrays.end(), [](const ForeignArray& a) { return a.name == kSettings; });
   if (settings == arrays.end()) throw DataError(fmt::format("{}: it has no {}, so it is not a model of Marian's", where, kSettings));
   const std::string yaml = settings->bytes.substr(0, settings->bytes.find('\0'));

@@ -2,6 +2,8 @@
 // vocabulary for each side, decoder.yml.
 #pragma once
 
+#include <optional>
+
 #include "interop/foreign_array.h"
 #include "interop/foreign_files.h"
 #include "interop/imported_model.h"
@@ -22,8 +24,12 @@ std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> arrays, const 
 // The pieces of a vocab.yml by number.
 std::vector<std::string> marian_pieces(const std::string& yaml, const std::string& where);
 
-bool is_marian(const ForeignFiles& folder);
+// The vocabularies that a decoder.yml names.
+std::vector<std::string> marian_vocabulary_names(const std::string& yaml, const std::string& where);
+
+// The model's file of a folder. Throws ConfigError if there are several.
+std::optional<ForeignFile> find_marian(FileSystem& files, const ForeignFiles& folder);
 // Reads the model of a folder; paths of `vocabularies` that are given take the place of what the folder names.
-ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const VocabularyFiles& vocabularies);
+ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const ForeignFile& file, const VocabularyFiles& vocabularies);
 
 }  // namespace starling

@@ -14,14 +14,6 @@ struct Head {
   uint64_t name_bytes, type, rank, bytes;
 };
 
-// A matrix the other way round.
-std::string turned(std::string_view elements, int64_t rows, int64_t columns) {
-  std::string other(elements.size(), '\0');
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c) other[static_cast<size_t>(c * rows + r)] = elements[static_cast<size_t>(r * columns + c)];
-  return other;
-}
-
 bool is_table(const std::string& name) { return name.ends_with("Wemb"); }
 
 void pad(std::string& to) { to.resize((to.size() + kAlignment - 1) / kAlignment * kAlignment, '\0'); }
@@ -79,7 +71,7 @@ std::vector<ForeignArray> read_marian_bin(std::string_view bytes, const std::str
     if (!(multiplier > 0)) in.broken(fmt::format("{} has the multiplier {}", a.name, multiplier));
     a.unit = 1 / multiplier;
     // Matrices lie the other way round than their shape says; the embedding does not.
-    if (a.shape.size() == 2 && !is_table(a.name)) a.bytes = turned(a.bytes, a.shape[1], a.shape[0]);
+    if (a.shape.size() == 2 && !is_table(a.name)) a.bytes = element_bytes(transposed(elements_of<char>(a.bytes), a.shape[1], a.shape[0]));
   }
   return arrays;
 }
@@ -89,7 +81,9 @@ std::string marian_bin(std::span<const ForeignArray> arrays) {
   for (const ForeignArray& a : arrays) {
     const bool integers = a.type == "q8";
     CHECK(integers || a.type == "f4" || a.type == "i1", "{} of type {}", a.name, a.type);
-    std::string bytes = integers && a.shape.size() == 2 && !is_table(a.name) ? turned(a.bytes, a.shape[0], a.shape[1]) : a.bytes;
+    std::string bytes = a.bytes;
+    if (integers && a.shape.size() == 2 && !is_table(a.name))
+      bytes = element_bytes(transposed(elements_of<char>(bytes), a.shape[0], a.shape[1]));
     if (integers) {
       const float multiplier = 1 / a.unit;
       bytes.append(reinterpret_cast<const char*>(&multiplier), sizeof multiplier);

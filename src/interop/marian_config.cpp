@@ -1,25 +1,28 @@
 // Marian's settings. Names and defaults are those of its version 1.12; what a model has beyond them is refused by name.
 #include <yaml-cpp/yaml.h>
 
-#include <optional>
-#include <set>
+#include <algorithm>
 
 #include "interop/marian.h"
+#include "interop/marian_names.h"
 
 namespace starling {
 namespace {
 
 constexpr double kMarianEpsilon = 1e-6;  // of its layer normalisation
 
+YAML::Node load_yaml(const std::string& yaml, const std::string& where) {
+  try {
+    return YAML::Load(yaml);
+  } catch (const YAML::Exception& e) {
+    throw DataError(fmt::format("{}:{}: not valid YAML ({})", where, e.mark.line + 1, e.msg));
+  }
+}
+
 // A YAML file of settings, each with a default.
 class Settings {
  public:
-  Settings(const std::string& yaml, std::string where) : where_(std::move(where)) {
-    try {
-      root_ = YAML::Load(yaml);
-    } catch (const YAML::Exception& e) {
-      throw DataError(fmt::format("{}:{}: not valid YAML ({})", where_, e.mark.line + 1, e.msg));
-    }
+  Settings(const std::string& yaml, std::string where) : where_(std::move(where)), root_(load_yaml(yaml, where_)) {
     if (!root_.IsMap()) throw DataError(fmt::format("{}: has no settings", where_));
   }
   template <class T>
@@ -93,14 +96,10 @@ ModelConfig marian_config(const std::string& yaml, const std::string& where) {
   if (operations(s.get("transformer-postprocess-top", top)) != top) s.refuse("transformer-postprocess-top");
 
   const auto activation = s.get<std::string>("transformer-ffn-activation", "swish");
-  if (activation == "relu")
-    c.activation = HiddenActivation::relu;
-  else if (activation == "swish")
-    c.activation = HiddenActivation::swish;
-  else if (activation == "gelu")
-    c.activation = HiddenActivation::gelu_sigmoid;
-  else
-    s.refuse("transformer-ffn-activation");
+  const auto known =
+      std::find_if(kMarianActivations.begin(), kMarianActivations.end(), [&](const auto& a) { return activation == a.first; });
+  if (known == kMarianActivations.end()) s.refuse("transformer-ffn-activation");
+  c.activation = known->second;
 
   const auto autoregression = s.get<std::string>("transformer-decoder-autoreg", "self-attention");
   if (autoregression == "rnn") {
@@ -151,12 +150,7 @@ std::vector<std::string> marian_vocabulary_names(const std::string& yaml, const 
 
 std::vector<std::string> marian_pieces(const std::string& yaml, const std::string& where) {
   constexpr int64_t kMost = 4 << 20;
-  YAML::Node root;
-  try {
-    root = YAML::Load(yaml);
-  } catch (const YAML::Exception& e) {
-    throw DataError(fmt::format("{}:{}: not valid YAML ({})", where, e.mark.line + 1, e.msg));
-  }
+  const YAML::Node root = load_yaml(yaml, where);
   if (!root.IsMap()) throw DataError(fmt::format("{}: not a vocabulary of pieces and numbers", where));
   std::vector<std::string> pieces;
   std::vector<bool> given;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 
+#include "interop/export_refusal.h"
 #include "interop/marian_names.h"
 
 namespace starling {
@@ -13,24 +13,17 @@ namespace {
 // The multiples that intgemm asks of a matrix's inner and outer dimension.
 constexpr int64_t kInMultiple = 64, kOutMultiple = 8;
 
-const char* word_of_marian(HiddenActivation a) {
-  switch (a) {
-    case HiddenActivation::relu:
-      return "relu";
-    case HiddenActivation::swish:
-      return "swish";
-    case HiddenActivation::gelu_sigmoid:
-      return "gelu";
-    default:
-      return nullptr;
-  }
+// Null if Marian has no such activation.
+const char* word_of_marian(HiddenActivation activation) {
+  for (const auto& [word, ours] : kMarianActivations)
+    if (ours == activation) return word;
+  return nullptr;
 }
 
 void require_marian(const LoadedModel& m) {
   const ModelConfig& c = m.description.config;
-  const auto refuse = [&](const std::string& key, const std::string& value, const std::string& instead) {
-    throw ConfigError(
-        fmt::format("{}: Marian's models cannot have model.{}: {}; train one with {}", m.description.directory, key, value, instead));
+  const auto refuse = [&](const char* key, const std::string& value, const char* instead) {
+    refuse_export(m.description.directory, "Marian", key, value, instead);
   };
   if (architecture_of(c.preset) != Architecture::transformer) refuse("preset", c.preset, "a transformer preset");
   if (c.decoder_start != DecoderStart::zero) refuse("decoder-start", std::string(word(c.decoder_start)), "zero");
@@ -91,8 +84,7 @@ std::string settings_of(const LoadedModel& m) {
 
 // Rounds to the integers that intgemm reads: one unit for all, the largest magnitude being 127.
 void round_to_integers(ForeignArray& a) {
-  std::vector<float> values(a.bytes.size() / sizeof(float));
-  std::memcpy(values.data(), a.bytes.data(), a.bytes.size());
+  const std::vector<float> values = elements_of<float>(a.bytes);
   float most = 0;
   for (const float x : values) most = std::max(most, std::abs(x));
   a.unit = most > 0 ? most / 127 : 1;
@@ -119,9 +111,7 @@ std::vector<ForeignArray> marian_arrays(const LoadedModel& model, bool integers)
       part.reserve(static_cast<size_t>(rows * width));
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < width; ++c) part.push_back(static_cast<float>(values[static_cast<size_t>(r * columns + i * width + c)]));
-      const auto bytes = std::as_bytes(std::span(part));
-      ForeignArray a{
-          name.theirs[static_cast<size_t>(i)], "f4", {rows, width}, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+      ForeignArray a{name.theirs[static_cast<size_t>(i)], "f4", {rows, width}, element_bytes(part)};
       const bool table = p.name.ends_with("embedding"), untied = p.name == "decoder.output";  // which stays f32
       const int64_t in = table ? width : rows, out = table ? rows : width;
       if (integers && !untied && p.whole.rank() == 2 && in % kInMultiple == 0 && out % kOutMultiple == 0) round_to_integers(a);

@@ -1,7 +1,9 @@
 // The names of a Transformer's weights in Marian's models beside ours.
 #pragma once
 
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/config.h"
@@ -14,6 +16,10 @@ struct MarianName {
   std::string ours;
   std::vector<std::string> theirs;
 };
+
+// Marian's words for the activations that it has.
+constexpr std::array<std::pair<const char*, HiddenActivation>, 3> kMarianActivations{
+    {{"relu", HiddenActivation::relu}, {"swish", HiddenActivation::swish}, {"gelu", HiddenActivation::gelu_sigmoid}}};
 
 // All weights of a model of this configuration.
 std::vector<MarianName> marian_names(const ModelConfig& config);

@@ -152,9 +152,8 @@ Var Transformer::embed(Tape& tape, const Ints& tokens, const Ints& places, Param
   return dropout.active() ? starling::dropout(sum, dropout) : sum;
 }
 
-PackedTokens Transformer::framed(const PackedTokens& source) const {
+const PackedTokens& Transformer::framed(const PackedTokens& source, PackedTokens& without) const {
   if (config_.source_end) return source;
-  PackedTokens without;
   for (int64_t b = 0; b < source.sentences(); ++b)
     without.append(source.tokens.data() + source.offsets[b], source.tokens.data() + std::max(source.offsets[b], source.offsets[b + 1] - 1));
   return without;
@@ -183,7 +182,8 @@ Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
 
 // The stream of rows; in the decoder the encoder's output travels along.
 std::vector<Shape> Transformer::boundary(size_t unit, const Batch& batch) const {
-  const Shape source{padded_rows(framed(batch.source)), config_.width}, target{padded_rows(batch.target), config_.width};
+  PackedTokens without;
+  const Shape source{padded_rows(framed(batch.source, without)), config_.width}, target{padded_rows(batch.target), config_.width};
   if (unit <= encoder_layers_.size()) return {source};
   return unit + 1 < units() ? std::vector{target, source} : std::vector{target};
 }
@@ -191,7 +191,8 @@ std::vector<Shape> Transformer::boundary(size_t unit, const Batch& batch) const 
 std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double label_smoothing, std::vector<Var> in, Loss& loss) {
   const UnitRange& units = store_.units();
   const size_t decoder = encoder_layers_.size(), output = this->units() - 1;
-  const PackedTokens source = framed(batch.source);
+  PackedTokens without;
+  const PackedTokens& source = framed(batch.source, without);
   const Ints source_offsets = tape.upload(source.offsets), offsets = tape.upload(batch.target.offsets);
   // Distinct masks for the two sides come from distinct sites.
   if (units.begin < decoder)
@@ -246,7 +247,8 @@ std::unique_ptr<DecodeState> Transformer::begin_decoding() {
 }
 
 std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedTokens& sentences) {
-  const PackedTokens source = framed(sentences);
+  PackedTokens without;
+  const PackedTokens& source = framed(sentences, without);
   auto& state = static_cast<TransformerState&>(abstract);
   Backend& backend = store_.backend();
   Tape tape(store_, decode_arena_);

@@ -59,8 +59,8 @@ class Transformer : public Model {
   Var embed(Tape& tape, const Ints& tokens, const Ints& places, Parameter& table, Parameter* position_table, const Dropout& dropout) const;
   // Where the rows of these positions find what is added to them: the argument of their sinusoids, or their row of the table.
   std::vector<int32_t> places_of(std::span<const int32_t> tokens, std::vector<int32_t> positions) const;
-  // The sentences as the encoder reads them.
-  PackedTokens framed(const PackedTokens& source) const;
+  // The sentences as the encoder reads them: `source`, or `without`, which becomes them without their ends.
+  const PackedTokens& framed(const PackedTokens& source, PackedTokens& without) const;
   // Limits a layout of the whole model's heads to this worker's.
   AttentionLayout heads_here(AttentionLayout layout) const;
 

@@ -23,8 +23,9 @@ double bytes_per_token(const ModelConfig& m, int64_t activation_bytes, int64_t i
     const auto bytes = static_cast<double>(activation_bytes);
     return static_cast<double>(m.encoder_layers + m.decoder_layers + 1) * width * (8 * bytes + (12 * bytes + 8) / shards);
   }
-  const double encoder = 6.0 * width + (4.0 * width + hidden) / shards;
-  const double decoder = 9.0 * width + (8.0 * width + hidden) / shards;
+  const double inner = m.activation == HiddenActivation::relu ? hidden : 2 * hidden;  // others keep what they are applied to
+  const double encoder = 6.0 * width + (4.0 * width + inner) / shards;
+  const double decoder = 9.0 * width + (8.0 * width + inner) / shards;
   const double ends = 4.0 * width;  // embeddings and last norms
   return 2.0 * static_cast<double>(activation_bytes) *
          (static_cast<double>(m.encoder_layers) * encoder + static_cast<double>(m.decoder_layers) * decoder + ends);

@@ -107,5 +107,29 @@ TEST_F(ScoreTest, LinesHaveTheDocumentedForm) {
   for (const std::string& line : documented("tokens")) EXPECT_TRUE(std::regex_match(line, tokens)) << line;
 }
 
+// An imported model whose translations begin with a prefix: what follows has the scores that it has in the whole translation.
+class ScoreWithPrefix : public ProgramTest {};
+TEST_F(ScoreWithPrefix, CountsWhatFollowsIt) {
+  const std::string fixtures = STARLING_SOURCE_DIR "/tests/fixtures/marian";
+  ASSERT_EQ(run("import " + fixtures + "/post --vocab " + fixtures + "/v.spm -o model").status, 0);
+  write("source", "A man in a hat.\n"), write("whole", "Ein Mann in einem Hut.\n"), write("rest", "in einem Hut.\n");
+  const auto scores = [&](const std::string& target) {
+    const ShellOutcome o = run("score --model model --source source --tokens --precision f32 --threads 1 --target " + target);
+    EXPECT_EQ(o.status, 0) << o.text;
+    const std::vector<std::string> columns = parts(o.text.substr(0, o.text.find('\n')), '\t');
+    return std::pair(parts(columns.at(1), ' '), parts(columns.at(2), ' '));
+  };
+  const auto [pieces, numbers] = scores("whole");
+  std::string settings = read_text_file(path("model/decode.yml"));
+  const std::string none = "target-prefix: \"\"";
+  ASSERT_NE(settings.find(none), std::string::npos) << settings;
+  write("model/decode.yml", settings.replace(settings.find(none), none.size(), "target-prefix: \"▁Ein ▁Mann\""));
+  std::filesystem::remove(path("model/manifest.json"));
+  const auto [following, after] = scores("rest");
+  EXPECT_EQ(following, std::vector<std::string>(pieces.begin() + 2, pieces.end()));
+  ASSERT_EQ(after.size() + 2, numbers.size());
+  for (size_t i = 0; i < after.size(); ++i) EXPECT_NEAR(std::stod(after[i]), std::stod(numbers[i + 2]), 1e-5);
+}
+
 }  // namespace
 }  // namespace starling

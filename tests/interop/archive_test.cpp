@@ -1,11 +1,13 @@
 // Zip archives and NumPy's arrays: what they hold, and what is refused.
 #include <gmock/gmock.h>
+#include <zlib.h>
+#include <zstd.h>
 
-#include "base/error.h"
 #include "base/random.h"
 #include "interop/npz.h"
 #include "interop/zip.h"
 #include "tests/interop/archives.h"
+#include "tests/interop/interop_test.h"
 
 namespace starling {
 namespace {
@@ -14,16 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::span<const std::byte> as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
-
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const DataError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 TEST(Zip, GivesWhatWasStoredAndDeflated) {
   const std::string large(100'000, 'x');
@@ -73,6 +65,29 @@ TEST(Zip, MutationsAreReadOrRefused) {
     }
   }
   EXPECT_GT(refused, 1000);
+}
+
+// Of any content, a zip archive too, which no reader of text would take.
+TEST(Unpacked, ArchivesOfGzipAndZstandard) {
+  const std::string content = zip_of({{"a", std::string(3'000'000, 'a')}});
+  std::string gzip(compressBound(content.size()) + 32, '\0'), zstd(ZSTD_compressBound(content.size()), '\0');
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(gzip.data());
+  stream.avail_out = static_cast<uInt>(gzip.size());
+  ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  gzip.resize(stream.total_out);
+  deflateEnd(&stream);
+  zstd.resize(ZSTD_compress(zstd.data(), zstd.size(), content.data(), content.size(), 3));
+  for (const std::string& archive : {gzip, zstd}) {
+    EXPECT_LT(archive.size(), content.size() / 10);
+    EXPECT_TRUE(unpacked(archive, "m.bin.gz") == content);
+    EXPECT_THAT(refusal([&] { unpacked(archive.substr(0, archive.size() / 2), "m.bin.gz"); }), testing::StartsWith("m.bin.gz: "));
+  }
+  EXPECT_EQ(unpacked("plain", "m.bin"), "plain");
+  EXPECT_EQ(without_packing("m.bin.gz") + without_packing("m.bin.zst") + without_packing("m.bin"), "m.binm.binm.bin");
 }
 
 TEST(Npz, GivesTypesShapesAndElements) {

@@ -9,9 +9,9 @@
 
 #include "base/random.h"
 #include "decode/translator.h"
-#include "interop/describe_import.h"
-#include "interop/import.h"
+#include "interop/export.h"
 #include "tests/interop/archives.h"
+#include "tests/interop/interop_test.h"
 
 namespace starling {
 namespace {
@@ -20,23 +20,9 @@ using testing::HasSubstr;
 
 const std::string kCt2Fixtures = STARLING_SOURCE_DIR "/tests/fixtures/ct2";
 
-std::vector<std::string> read_lines(const std::string& path) {
-  std::ifstream in(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-class Ct2Import : public testing::Test {
+class Ct2Import : public InteropTest {
  protected:
-  Ct2Import() { std::filesystem::remove_all(directory_), std::filesystem::create_directories(directory_); }
-  ~Ct2Import() override { std::filesystem::remove_all(directory_); }
-  std::string path(const std::string& name) const { return directory_ + "/" + name; }
-  LoadedModel import(const std::string& from, const std::string& precision = "f32") {
-    const std::string output = path("model" + std::to_string(++count_));
-    imported_ = import_text(import_model(*files_, {from, output, {}, {}}), output);
-    return load_model(*files_, output, {precision, 1});
-  }
+  LoadedModel import(const std::string& from, const std::string& precision = "f32") { return load(imported(from), precision); }
   // The hypotheses of all sentences, one list after another.
   static std::vector<Translation> n_best(const LoadedModel& loaded) {
     SearchOptions search = loaded.description.search;
@@ -44,13 +30,13 @@ class Ct2Import : public testing::Test {
     search.length_penalty = 0;
     Translator translator(*loaded.model, loaded.description.vocabularies, search);
     std::vector<Translation> all;
-    for (const auto& list : translator.translate(read_lines(kCt2Fixtures + "/input.txt"))) all.insert(all.end(), list.begin(), list.end());
+    for (const auto& list : translator.translate(lines_of(kCt2Fixtures + "/input.txt"))) all.insert(all.end(), list.begin(), list.end());
     return all;
   }
   static void expect_lists(const LoadedModel& loaded, const std::string& file, double tolerance) {
     const std::vector<Translation> found = n_best(loaded);
     size_t i = 0;
-    for (const std::string& line : read_lines(file)) {
+    for (const std::string& line : lines_of(file)) {
       if (line.empty()) continue;
       ASSERT_LT(i, found.size());
       EXPECT_EQ(found[i].text, line.substr(line.find('\t') + 1)) << file << " hypothesis " << i;
@@ -59,17 +45,13 @@ class Ct2Import : public testing::Test {
     }
     EXPECT_EQ(i, found.size());
   }
-  const std::unique_ptr<FileSystem> files_ = real_file_system();
-  const std::string directory_ = testing::TempDir() + "/ct2_import." + std::to_string(getpid());
-  std::string imported_;
-  int count_ = 0;
 };
 
 TEST_F(Ct2Import, ListsAreCTranslate2sOwn) {
   expect_lists(import(kCt2Fixtures + "/v1-aren-transliteration-i16"), kCt2Fixtures + "/v1-aren-transliteration-i16/nbest-f32.txt", 1e-4);
-  EXPECT_THAT(imported_, HasSubstr("CTranslate2's model.bin (binary version 1)"));
-  EXPECT_THAT(imported_, HasSubstr("6+6 layers, width 32, feed-forward 128 (relu), 8 heads, pre-norm, output bias"));
-  EXPECT_THAT(imported_, HasSubstr("text is tokens with spaces between them"));
+  EXPECT_THAT(said_, HasSubstr("CTranslate2's model.bin (binary version 1)"));
+  EXPECT_THAT(said_, HasSubstr("6+6 layers, width 32, feed-forward 128 (relu), 8 heads, pre-norm, output bias"));
+  EXPECT_THAT(said_, HasSubstr("text is tokens with spaces between them"));
   expect_lists(import(kCt2Fixtures + "/v2-aren-transliteration-i8"), kCt2Fixtures + "/v2-aren-transliteration-i8/nbest-f32.txt", 1e-4);
 }
 
@@ -77,7 +59,7 @@ TEST_F(Ct2Import, ListsAreCTranslate2sOwn) {
 TEST_F(Ct2Import, IntegersTranslateAlike) {
   const std::string from = kCt2Fixtures + "/v2-aren-transliteration-i8";
   const std::vector<Translation> found = n_best(import(from, "int8"));
-  const std::vector<std::string> expected = read_lines(from + "/nbest-int8.txt");
+  const std::vector<std::string> expected = lines_of(from + "/nbest-int8.txt");
   for (size_t sentence = 0, line = 0; line < expected.size(); ++sentence) {
     EXPECT_EQ(found[4 * sentence].text, expected[line].substr(expected[line].find('\t') + 1));
     while (line < expected.size() && !expected[line].empty()) ++line;
@@ -197,18 +179,19 @@ class TinyCt2Import : public Ct2Import {
     const std::string folder = path("ct2");
     std::filesystem::create_directories(folder);
     files_->write_file(folder + "/model.bin", model.file());
-    files_->write_file(folder + "/config.json", config);
+    std::filesystem::remove(folder + "/config.json");  // which older directories do not have
+    if (!config.empty()) files_->write_file(folder + "/config.json", config);
     files_->write_file(folder + "/shared_vocabulary.json", R"(["<unk>", "<s>", "</s>", "a", "b", "c"])");
     return import(folder);
   }
-  static std::vector<double> values_of(const LoadedModel& m) { return m.model->parameters().values().to_doubles(); }
-  std::string refusal(const TinyCt2& model, const std::string& config = "{}") {
-    try {
-      make(model, config);
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
+  // Directories of models that were written.
+  int64_t outputs() const {
+    int64_t n = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) n += entry.path().filename().string().starts_with("output");
+    return n;
+  }
+  std::string why_not(const TinyCt2& model, const std::string& config = "{}") {
+    return refusal([&] { make(model, config); });
   }
 };
 
@@ -227,13 +210,18 @@ TEST_F(TinyCt2Import, SettingsOfToday) {
   EXPECT_FALSE(make({}, "{}").description.config.source_end);
   EXPECT_EQ(make({}, R"({"add_source_bos": true})").description.search.source_prefix, "<s>");
   EXPECT_EQ(make({}, R"({"decoder_start_token": "</s>"})").description.config.decoder_start, DecoderStart::end);
+  EXPECT_EQ(make({.option = {"with_target_bos", 0}}, "").description.config.decoder_start, DecoderStart::end);
+  EXPECT_EQ(make({.option = {"with_target_bos", 1}}, "").description.config.decoder_start, DecoderStart::token);
+  EXPECT_EQ(make({.option = {"with_source_eos", 1}}, "").description.config.source_end, true);
+  EXPECT_EQ(make({.option = {"encoder/scale_embeddings", 1}}).description.config.embedding_scale, 0);
   EXPECT_EQ(make({.option = {"decoder/start_from_zero_embedding", 1}}).description.config.decoder_start, DecoderStart::zero);
 }
 
 TEST_F(TinyCt2Import, BrainFloatsAndMissingBiasesAreTheSameModel) {
-  const std::vector<double> plain = values_of(make({}));
-  EXPECT_EQ(values_of(make({.type = 5})), plain);
-  EXPECT_EQ(values_of(make({.biases = false})), plain);  // whose biases are zeros
+  const auto values = [&](const TinyCt2& model) { return make(model).model->parameters().values().to_doubles(); };
+  const std::vector<double> plain = values({});
+  EXPECT_EQ(values({.type = 5}), plain);
+  EXPECT_EQ(values({.biases = false}), plain);  // whose biases are zeros
 }
 
 // A table with our sinusoids is none; another one is kept, and sentences beyond it are cut.
@@ -256,15 +244,29 @@ TEST_F(TinyCt2Import, TablesOfPositions) {
   const auto translated = translator.translate(std::vector{line});
   EXPECT_EQ(translator.truncated(), 1);
   EXPECT_LE(translated[0][0].tokens, 20);
+  // Prefixes must leave room for text.
+  SearchOptions search = stored.description.search;
+  for (int i = 0; i < 18; ++i) search.source_prefix += "▁a ";
+  EXPECT_EQ(Translator(*stored.model, stored.description.vocabularies, search).translate(std::vector{line}).size(), 1u);
+  search.source_prefix += "▁a";
+  EXPECT_THAT(refusal([&] { Translator(*stored.model, stored.description.vocabularies, search); }),
+              HasSubstr("source-prefix: 19 pieces leave no room in the 20 tokens"));
+  // A model of ours may begin with a later row, CTranslate2 begins with the first.
+  change(stored.description.directory + "/config.yml", "first-position: 0", "first-position: 2");
+  const std::string exported = fresh();
+  export_model(*files_, {stored.description.directory, exported, ExportFormat::ctranslate2, false, {}});
+  const Ct2File file = read_ct2(files_->read_file(exported + "/model.bin"), "");
+  EXPECT_EQ(elements_of<float>(file.find("decoder/position_encodings/encodings")->bytes),
+            std::vector<float>(other.begin() + 16, other.end()));
 }
 
 TEST_F(TinyCt2Import, RefusesByName) {
-  EXPECT_THAT(refusal({.option = {"encoder/alibi", 1}}), HasSubstr("encoder/alibi, which Starling's models do not have"));
-  EXPECT_EQ(refusal({.option = {"encoder/alibi", 0}}), "");
-  EXPECT_THAT(refusal({}, R"({"layer_norm_epsilon": 0.5})"), HasSubstr("cannot be imported"));
-  EXPECT_FALSE(std::filesystem::exists(path("model" + std::to_string(count_))));
-  EXPECT_THAT(refusal({}, R"({"decoder_start_token": "a"})"), HasSubstr("the decoder begins with a"));
-  EXPECT_THAT(refusal({}, "{"), HasSubstr("config.json: not valid JSON"));
+  EXPECT_THAT(why_not({.option = {"encoder/alibi", 1}}), HasSubstr("encoder/alibi, which Starling's models do not have"));
+  EXPECT_EQ(why_not({.option = {"encoder/alibi", 0}}), "");
+  EXPECT_THAT(why_not({}, R"({"layer_norm_epsilon": 0.5})"), HasSubstr("cannot be imported"));
+  EXPECT_EQ(outputs(), 1);  // that of the option which is off
+  EXPECT_THAT(why_not({}, R"({"decoder_start_token": "a"})"), HasSubstr("the decoder begins with a"));
+  EXPECT_THAT(why_not({}, "{"), HasSubstr("config.json: not valid JSON"));
 }
 
 // Weights that have no elements, or other dimensions than weights have.
@@ -314,7 +316,7 @@ TEST_F(TinyCt2Import, ArgosPackages) {
   files_->write_file(path("ar_en.argosmodel"), package(R"({"from_code": "ar", "to_code": "en", "package_version": "1.9"})"));
   const LoadedModel m = import(path("ar_en.argosmodel"));
   EXPECT_EQ(m.description.languages, (Languages{"ar", "en"}));
-  EXPECT_THAT(imported_, HasSubstr("Argos package ar to en, version 1.9"));
+  EXPECT_THAT(said_, HasSubstr("Argos package ar to en, version 1.9"));
   EXPECT_EQ(m.description.vocabularies.source().encode("ein Mann."), (std::vector<int32_t>{3, 4, 5}));
   EXPECT_EQ(m.description.search.length_penalty, 0.2);
   files_->write_file(path("b.argosmodel"), package(R"({"from_code": "ar", "to_code": "en", "target_prefix": "▁ein"})"));

@@ -10,10 +10,10 @@
 
 #include "base/random.h"
 #include "interop/ct2.h"
-#include "interop/import.h"
 #include "interop/marian.h"
 #include "interop/marian_bin.h"
 #include "interop/npz.h"
+#include "tests/interop/interop_test.h"
 
 namespace starling {
 namespace {
@@ -22,37 +22,16 @@ using testing::HasSubstr;
 
 const std::string kMarian = STARLING_SOURCE_DIR "/tests/fixtures/marian", kCt2 = STARLING_SOURCE_DIR "/tests/fixtures/ct2";
 
-class Export : public testing::Test {
+class Export : public InteropTest {
  protected:
-  Export() { std::filesystem::remove_all(directory_), std::filesystem::create_directories(directory_); }
-  ~Export() override { std::filesystem::remove_all(directory_); }
-  std::string path(const std::string& name) const { return directory_ + "/" + name; }
-  std::string import(const std::string& from) {
-    const std::string output = path("model" + std::to_string(++count_));
-    import_model(*files_, {from, output, {from.starts_with(kMarian) ? kMarian + "/v.spm" : "", "", "", ""}, {}});
-    return output;
-  }
-  std::string import_again(const std::string& from) {
-    const std::string output = path("model" + std::to_string(++count_));
-    import_model(*files_, {from, output, {}, {}});
-    return output;
-  }
+  std::string import(const std::string& from) { return imported(from, {from.starts_with(kMarian) ? kMarian + "/v.spm" : "", "", "", ""}); }
   std::string exported(const std::string& model, ExportFormat to, bool integers = false, const Languages& languages = {}) {
-    const std::string output = path("exported" + std::to_string(++count_));
+    const std::string output = fresh();
     export_model(*files_, {model, output, to, integers, languages});
     return output;
   }
-  std::vector<double> values_of(const std::string& model) {
-    const LoadedModel m = load_model(*files_, model, {"f32", 1});
-    return m.model->parameters().values().to_doubles();
-  }
-  std::string refusal(const std::string& model, ExportFormat to, bool integers = false) {
-    try {
-      exported(model, to, integers);
-    } catch (const ConfigError& e) {
-      return e.what();
-    }
-    return "";
+  std::string why_not(const std::string& model, ExportFormat to, bool integers = false) {
+    return refusal([&] { exported(model, to, integers); });
   }
   std::map<std::string, ForeignArray> npz_of_file(const std::string& file) {
     const std::string bytes = files_->read_file(file);
@@ -60,9 +39,6 @@ class Export : public testing::Test {
     for (ForeignArray& a : read_npz(std::as_bytes(std::span(bytes)), file)) arrays[a.name] = a;
     return arrays;
   }
-  const std::unique_ptr<FileSystem> files_ = real_file_system();
-  const std::string directory_ = testing::TempDir() + "/export." + std::to_string(getpid());
-  int count_ = 0;
 };
 
 TEST_F(Export, MariansArraysComeOutAsTheyWere) {
@@ -84,14 +60,14 @@ TEST_F(Export, MariansArraysComeOutAsTheyWere) {
                         c.tied_embeddings, c.output_bias);
     };
     EXPECT_EQ(config(before), config(now));
-    EXPECT_EQ(values_of(import_again(folder)), values_of(import(kMarian + "/" + name)));
+    EXPECT_EQ(values_of(imported(folder)), values_of(import(kMarian + "/" + name)));
   }
 }
 
 TEST_F(Export, BinariesHoldTheSameModel) {
   for (const std::string name : {"post", "pre", "ssru"}) {
     const std::string model = import(kMarian + "/" + name), folder = exported(model, ExportFormat::bergamot);
-    EXPECT_EQ(values_of(import_again(folder)), values_of(model)) << name;
+    EXPECT_EQ(values_of(imported(folder)), values_of(model)) << name;
     EXPECT_THAT(files_->read_file(folder + "/config.yml"), HasSubstr("gemm-precision: float32"));
   }
 }
@@ -175,7 +151,7 @@ TEST_F(Export, AModelOfOursInCTranslate2sAndArgosFormatsIsTheSameModel) {
   for (const std::string name : {"pre", "post"}) {
     const std::string folder = exported(ours + name + "/model", ExportFormat::ctranslate2);
     EXPECT_TRUE(files_->exists(folder + "/sentencepiece.model"));
-    const std::string again = import_again(folder);
+    const std::string again = imported(folder);
     EXPECT_EQ(values_of(again), values_of(ours + name + "/model"));
     const ModelDescription a = read_description(*files_, ours + name + "/model"), b = read_description(*files_, again);
     EXPECT_EQ(b.config.first_position, 0);
@@ -184,18 +160,35 @@ TEST_F(Export, AModelOfOursInCTranslate2sAndArgosFormatsIsTheSameModel) {
     EXPECT_EQ(b.config.norm, a.config.norm);
     EXPECT_EQ(b.vocabularies.source().encode("Zwei Hunde"), a.vocabularies.source().encode("Zwei Hunde"));
     const std::string package = exported(ours + name + "/model", ExportFormat::argos, false, {"en", "de"});
-    EXPECT_EQ(values_of(import_again(package)), values_of(ours + name + "/model"));
+    EXPECT_EQ(values_of(imported(package)), values_of(ours + name + "/model"));
   }
-  EXPECT_THAT(refusal(ours + "pre/model", ExportFormat::argos), HasSubstr("--source-language"));
+  EXPECT_THAT(why_not(ours + "pre/model", ExportFormat::argos), HasSubstr("--source-language"));
+}
+
+// What translations begin with goes with a package; positions that CTranslate2 cannot compute are written as a table.
+TEST_F(Export, PrefixesAndTablesOfPositions) {
+  const std::string model = import(kMarian + "/post");
+  change(model + "/decode.yml", "target-prefix: \"\"", "target-prefix: \"▁Ein\"");
+  const std::string package = exported(model, ExportFormat::argos, false, {"en", "de"});
+  EXPECT_EQ(read_description(*files_, imported(package)).search.target_prefix, "▁Ein");
+
+  const std::string computed = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model",
+                    directory = exported(computed, ExportFormat::ctranslate2);
+  Ct2File file = read_ct2(files_->read_file(directory + "/model.bin"), "");
+  const ForeignArray* const table = file.find("encoder/position_encodings/encodings");
+  ASSERT_TRUE(table);
+  const std::vector<float> rows = elements_of<float>(table->bytes);
+  EXPECT_EQ(table->shape[0], 2048);
+  EXPECT_NEAR(rows[0], 0, 1e-6);  // the sine of the first position, 0
+  EXPECT_NEAR(rows[static_cast<size_t>(table->shape[1])], std::sin(1.0), 1e-6);
 }
 
 TEST_F(Export, RefusesWhatTheFormatsCannotHold) {
   const std::string ours = STARLING_SOURCE_DIR "/tests/fixtures/models/";
-  EXPECT_THAT(refusal(ours + "post/model", ExportFormat::marian), HasSubstr("model.decoder-start: token; train one with zero"));
-  EXPECT_THAT(refusal(ours + "gnmt/model", ExportFormat::ctranslate2), HasSubstr("train one with a transformer preset"));
-  EXPECT_THAT(refusal(import(kMarian + "/ssru"), ExportFormat::ctranslate2), HasSubstr("model.autoregression: ssru"));
-  EXPECT_THAT(refusal(import(kMarian + "/post"), ExportFormat::marian, true), HasSubstr("choose --to bergamot"));
-  EXPECT_FALSE(files_->exists(path("exported1")));
+  EXPECT_THAT(why_not(ours + "post/model", ExportFormat::marian), HasSubstr("model.decoder-start: token; train one with zero"));
+  EXPECT_THAT(why_not(ours + "gnmt/model", ExportFormat::ctranslate2), HasSubstr("train one with a transformer preset"));
+  EXPECT_THAT(why_not(import(kMarian + "/ssru"), ExportFormat::ctranslate2), HasSubstr("model.autoregression: ssru"));
+  EXPECT_THAT(why_not(import(kMarian + "/post"), ExportFormat::marian, true), HasSubstr("choose --to bergamot"));
 }
 
 }  // namespace

@@ -9,10 +9,9 @@
 
 #include "base/random.h"
 #include "decode/translator.h"
-#include "interop/describe_import.h"
-#include "interop/import.h"
 #include "interop/zip.h"
 #include "tests/interop/archives.h"
+#include "tests/interop/interop_test.h"
 #include "tests/models/common.h"
 
 namespace starling {
@@ -22,13 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 const std::string kMarianFixtures = STARLING_SOURCE_DIR "/tests/fixtures/marian";
-
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream in(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 std::vector<std::string> split(const std::string& line, const std::string& by) {
   std::vector<std::string> parts;
@@ -40,25 +32,10 @@ std::vector<std::string> split(const std::string& line, const std::string& by) {
   }
 }
 
-class MarianImport : public testing::Test {
+class MarianImport : public InteropTest {
  protected:
-  MarianImport() { std::filesystem::remove_all(directory_), std::filesystem::create_directories(directory_); }
-  ~MarianImport() override { std::filesystem::remove_all(directory_); }
-
-  std::string path(const std::string& name) const { return directory_ + "/" + name; }
   LoadedModel import(const std::string& from, const VocabularyFiles& vocabularies = {kMarianFixtures + "/v.spm", "", "", ""}) {
-    const std::string output = path("model" + std::to_string(++count_));
-    imported_ = import_text(import_model(*files_, {from, output, vocabularies, {}}), output);
-    return load_model(*files_, output, {"f32", 1});
-  }
-  template <class F>
-  static std::string refusal(F f) {
-    try {
-      f();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
+    return load(imported(from, vocabularies));
   }
   // The log-probability of each reference.
   static std::vector<double> scores(const LoadedModel& loaded) {
@@ -90,11 +67,6 @@ class MarianImport : public testing::Test {
     for (const auto& list : translator.translate(lines_of(kMarianFixtures + "/s.en"))) all.insert(all.end(), list.begin(), list.end());
     return all;
   }
-
-  const std::unique_ptr<FileSystem> files_ = real_file_system();
-  const std::string directory_ = testing::TempDir() + "/marian_import." + std::to_string(getpid());
-  std::string imported_;
-  int count_ = 0;
 };
 
 TEST_F(MarianImport, ScoresAreMariansOwn) {
@@ -125,8 +97,8 @@ TEST_F(MarianImport, ListsAreMariansOwn) {
 
 TEST_F(MarianImport, SaysWhatWasReadAndHowItSearches) {
   const LoadedModel loaded = import(kMarianFixtures + "/ssru");
-  EXPECT_THAT(imported_, HasSubstr("2+2 layers, width 32, feed-forward 64 (relu), 4 heads, post-norm, SSRU, output bias"));
-  EXPECT_THAT(imported_, HasSubstr("vocabulary 500 pieces of both languages"));
+  EXPECT_THAT(said_, HasSubstr("2+2 layers, width 32, feed-forward 64 (relu), 4 heads, post-norm, SSRU, output bias"));
+  EXPECT_THAT(said_, HasSubstr("vocabulary 500 pieces of both languages"));
   EXPECT_EQ(loaded.description.search.beam, 12);
   EXPECT_EQ(loaded.description.search.length_penalty_form, LengthPenaltyForm::power);
   const SearchOptions search = marian_search("beam-size: 6\nnormalize: 1\nmax-length-factor: 2.5\nallow-unk: true\n", "decoder.yml");
@@ -195,7 +167,7 @@ TEST_F(OpusMt, AModelOfItsOwnNumbersTranslatesTheSame) {
   const std::vector<std::string> expected_scores = lines_of(kMarianFixtures + "/post/scores.txt");
   const std::vector<double> found_scores = scores(loaded);
   for (size_t i = 0; i < found_scores.size(); ++i) EXPECT_NEAR(found_scores[i], std::stod(expected_scores[i]), 1e-4);
-  EXPECT_THAT(imported_, HasSubstr("preprocess.sh"));
+  EXPECT_THAT(said_, HasSubstr("preprocess.sh"));
   EXPECT_EQ(files_->read_file(loaded.description.directory + "/original-LICENSE"), "CC-BY 4.0");
 }
 
@@ -290,9 +262,23 @@ TEST_F(MarianImport, Prefixes) {
   const auto text_tokens = static_cast<int32_t>(loaded.description.vocabularies.source().encode("A man in a hat").size()) + 1;
   for (const int32_t at : shifted) EXPECT_TRUE(at >= 0 && at < text_tokens) << at;
   search.alignment = false;
-  search.target_prefix = "▁Ein ▁Frau";
+  // A translation that is made to begin so has the probability of what follows, as the whole model gives it.
+  search.target_prefix = "▁Ein ▁Hund";
+  search.alignment = true;
   const Translation forced = best("A man in a hat");
-  EXPECT_FALSE(forced.text.starts_with("Ein Frau"));
+  const Vocabularies& v = loaded.description.vocabularies;
+  Batch batch;
+  std::vector<int32_t> source = v.source().encode("A man in a hat"), target{v.target().id_of("▁Ein"), v.target().id_of("▁Hund")};
+  source.push_back(v.source().eos());
+  target.insert(target.end(), forced.hypothesis.tokens.begin(), forced.hypothesis.tokens.end());
+  if (static_cast<size_t>(forced.hypothesis.length) > forced.hypothesis.tokens.size()) target.push_back(v.target().eos());
+  batch.source.append(source.data(), source.data() + source.size());
+  batch.target.append(target.data(), target.data() + target.size());
+  batch.sample_ids = {0};
+  std::vector<float> nll;
+  run(*loaded.model, batch, false, &nll);
+  EXPECT_NEAR(forced.log_probability, -std::accumulate(nll.begin() + 2, nll.end(), 0.0), 1e-4);
+  EXPECT_GT(nll[1], 1) << "the model would have begun so by itself";
   search.target_prefix = "▁Ein ▁nothing";
   EXPECT_THAT(refusal([&] { best("A man"); }), HasSubstr("target-prefix: the vocabulary has no piece '▁nothing'"));
 }

@@ -6,9 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/error.h"
-#include "decode/model_directory.h"
-#include "tests/interop/archives.h"
+#include "tests/interop/interop_test.h"
 
 namespace starling {
 namespace {
@@ -17,20 +15,17 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class UsableModel : public testing::Test {
+class UsableModel : public InteropTest {
  protected:
   UsableModel() {
-    fs::remove_all(directory_), fs::create_directories(directory_ + "/cache");
+    fs::create_directories(directory_ + "/cache");
     setenv("XDG_CACHE_HOME", (directory_ + "/cache").c_str(), 1);
   }
-  ~UsableModel() override { unsetenv("XDG_CACHE_HOME"), fs::remove_all(directory_); }
+  ~UsableModel() override { unsetenv("XDG_CACHE_HOME"); }
   std::string usable(const std::string& path) {
     said_.clear();
     return usable_model(*files_, path, [&](const std::string& line) { said_ = line; });
   }
-  const std::unique_ptr<FileSystem> files_ = real_file_system();
-  const std::string directory_ = testing::TempDir() + "/usable_model." + std::to_string(getpid());
-  std::string said_;
 };
 
 TEST_F(UsableModel, ForeignModelsAreImportedOnceAndAgainWhenTheyChange) {

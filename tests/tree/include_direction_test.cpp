@@ -37,7 +37,7 @@ const std::map<std::string, Folders>& arrows() {
       {"optim", {"backend", "config"}},
       {"comm", {"backend", "config", "storage"}},
       {"decode", {"models", "metrics", "document"}},
-      {"interop", {"decode"}},
+      {"interop", {"data", "decode"}},
       {"sim", {"comm"}},
       {"strategies", {"comm", "optim", "autograd"}},
       {"parallel", {"data", "decode", "comm"}},

@@ -1,7 +1,6 @@
 // What recurrent models need: steps of LSTM layers and attention with one head.
-#include <cstring>
-
 #include "backend/cpu/cpu_backend.h"
+#include "backend/idle_rows.h"
 
 namespace starling {
 namespace {
@@ -9,17 +8,6 @@ namespace {
 // A few microseconds of work per thread; less is not worth a second thread.
 constexpr int64_t kCells = 2048;   // of an LSTM step
 constexpr int64_t kPairs = 65536;  // elements of queries with those of keys
-
-void clear_rows(const Tensor& t, int64_t begin, int64_t end) {
-  const int64_t row = t.columns() * size_of(t.dtype());
-  std::memset(t.raw() + begin * row, 0, (end - begin) * row);
-}
-
-// Rows that belong to no sentence.
-void clear_outside(const Tensor& t, std::span<const int32_t> offsets) {
-  clear_rows(t, 0, offsets.front());
-  clear_rows(t, offsets.back(), t.rows());
-}
 
 }  // namespace
 
@@ -76,8 +64,8 @@ void CpuBackend::each_ssru(const Ints& offsets, const Tensor& candidate, const T
 }
 
 void CpuBackend::ssru(const Ssru& s) {
-  clear_outside(s.cell, s.offsets);
-  clear_outside(s.hidden, s.offsets);
+  zero_outside(s.cell, s.offsets);
+  zero_outside(s.hidden, s.offsets);
   each_ssru(s.offsets, s.candidate, s.forget, s.cell, [&](kernels::SsruTask& t, int64_t b, int) {
     t.before = s.before ? s.before.data<float>() + b * t.width : nullptr;
     t.hidden = element(s.hidden, s.offsets[b], 0);
@@ -86,8 +74,8 @@ void CpuBackend::ssru(const Ssru& s) {
 }
 
 void CpuBackend::ssru_backward(const SsruBackward& s) {
-  clear_outside(s.dcandidate, s.offsets);
-  clear_outside(s.dforget, s.offsets);
+  zero_outside(s.dcandidate, s.offsets);
+  zero_outside(s.dforget, s.offsets);
   reserve_scratch(s.cell.columns());
   each_ssru(s.offsets, s.candidate, s.forget, s.cell, [&](kernels::SsruTask& t, int64_t b, int thread) {
     t.dhidden = element(s.dhidden, s.offsets[b], 0);
@@ -131,10 +119,10 @@ void CpuBackend::each_sentence(const GlobalAttention& in, const AttentionLayout&
 }
 
 void CpuBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
-  clear_outside(y, layout.query);
+  zero_outside(y, layout.query);
   each_sentence(in, layout, weights, [&](kernels::GlobalAttentionTask& t, int64_t b, float* scratch) {
     if (t.queries == 0) return;  // a sentence that is finished while others are decoded
-    if (t.keys == 0) return clear_rows(y, layout.query[b], layout.query[b + 1]);
+    if (t.keys == 0) return y.rows(layout.query[b], layout.query[b + 1]).zero();
     t.y = element(y, layout.query[b], 0);
     kernels_.global_attention(t, scratch);
   });
@@ -145,16 +133,16 @@ void CpuBackend::global_attention_backward(const GlobalAttention& in, const Atte
                                            const Tensor& dv, Write dv_write) {
   CHECK(bool(in.v) == bool(dv), "global attention {} v and {} its gradient", in.v ? "with" : "without", dv ? "with" : "without");
   const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, A = in.q.columns();
-  clear_outside(dq, layout.query);
-  clear_outside(dk, layout.key);
-  if (dmemory_write == Write::overwrite) clear_outside(dmemory, layout.key);
+  zero_outside(dq, layout.query);
+  zero_outside(dk, layout.key);
+  if (dmemory_write == Write::overwrite) zero_outside(dmemory, layout.key);
   partial_.assign(static_cast<size_t>(dv ? sentences * A : 0), 0.0f);  // dv of each sentence, summed below in their order
   each_sentence(in, layout, weights, [&](kernels::GlobalAttentionTask& t, int64_t b, float* scratch) {
     const int64_t query = layout.query[b], key = layout.key[b];
     if (t.queries == 0 || t.keys == 0) {
-      clear_rows(dq, query, layout.query[b + 1]);
-      clear_rows(dk, key, layout.key[b + 1]);
-      if (dmemory_write == Write::overwrite) clear_rows(dmemory, key, layout.key[b + 1]);
+      dq.rows(query, layout.query[b + 1]).zero();
+      dk.rows(key, layout.key[b + 1]).zero();
+      if (dmemory_write == Write::overwrite) dmemory.rows(key, layout.key[b + 1]).zero();
       return;
     }
     t.dy = element(dy, query, 0);

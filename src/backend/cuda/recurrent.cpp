@@ -5,6 +5,7 @@
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/kernels/rows.h"
+#include "backend/idle_rows.h"
 
 namespace starling::STARLING_CUDA {
 namespace {
@@ -17,12 +18,6 @@ Lengths lengths_of(const Ints& offsets, int64_t rows) {
   for (size_t b = 0; b + 1 < offsets.size(); ++b) all.longest = std::max<int64_t>(all.longest, offsets[b + 1] - offsets[b]);
   all.idle = rows - (offsets.back() - offsets.front());
   return all;
-}
-
-// Rows that belong to no sentence.
-void zero_outside(const Tensor& t, const Ints& offsets) {
-  if (offsets.front() > 0) t.rows(0, offsets.front()).zero();
-  if (offsets.back() < t.rows()) t.rows(offsets.back(), t.rows()).zero();
 }
 
 }  // namespace
