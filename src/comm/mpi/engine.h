@@ -140,6 +140,7 @@ class Engine {
   Heartbeats heartbeats_;
   int64_t next_beat_ns_ = 0;
   int quiet_sweeps_ = 0;
+  int64_t moved_ns_ = 0;  // when something last moved
 
   // Shared, under the mutex.
   mutable std::mutex mutex_;
