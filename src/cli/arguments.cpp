@@ -180,6 +180,10 @@ void add_threads_option(CLI::App& verb, int& threads) {
       ->capture_default_str();
 }
 
+void add_target_language_option(CLI::App& verb, std::string& language) {
+  verb.add_option("--target-language", language, "of a model of several target languages: the one to translate into, such as de");
+}
+
 void add_tokenize_option(CLI::App& verb, std::string& name) {
   const auto known = [](const std::string& value) -> std::string {
     try {

@@ -12,6 +12,7 @@
 #include "base/task_progress.h"
 #include "cli/verbs.h"
 #include "comm/world.h"
+#include "decode/framing.h"
 #include "decode/model_directory.h"
 #include "evaluation/averaging.h"
 #include "evaluation/model_selector.h"
@@ -23,7 +24,7 @@ namespace {
 
 struct AverageArguments {
   std::vector<std::string> models;
-  std::string run, output, source, target, metric = "cross-entropy";
+  std::string run, output, source, target, target_language, metric = "cross-entropy";
   int64_t last = 0;
 };
 
@@ -97,7 +98,8 @@ AverageProfile best_profile(const AverageArguments& a, const std::vector<std::ve
   valid.source = a.source;
   valid.target = a.target;
   valid.metrics = {a.metric};
-  valid.search = result.description.search;
+  const ModelDescription& d = result.description;
+  valid.search = into_language(d.search, d.languages, a.target_language);
   ValidatorRank rank;
   rank.screen = standard_error_screen();
   Validator validator(valid, result.description.vocabularies, rank);
@@ -180,6 +182,7 @@ void add_average(CLI::App& app) {
       "--source", a->source,
       "source text of a validation set: write the best of several means (of the last few, with growing weights) instead of the plain mean");
   sub->add_option("--target", a->target, "its reference translation");
+  add_target_language_option(*sub, a->target_language);
   sub->add_option("--metric", a->metric, "what is best")
       ->check(CLI::IsMember({"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"}))
       ->capture_default_str();

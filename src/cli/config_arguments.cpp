@@ -10,8 +10,8 @@ bool is_configuration(const std::string& argument) {
   return !argument.starts_with('-') && (argument.ends_with(".yml") || argument.ends_with(".yaml"));
 }
 
-// Parses arguments that cannot be registered in advance: --data.train.N.KEY, and a configuration without -c, which as a positional argument
-// would swallow the values of those.
+// Parses arguments that cannot be registered in advance: --data.train.N.KEY, --valid.sets.N.KEY, and a configuration without -c, which as a
+// positional argument would swallow the values of those.
 void take_unparsed(const CLI::App& verb, std::vector<Override>& overrides, std::string& file) {
   const std::vector<std::string> rest = verb.remaining();
   for (size_t i = 0; i < rest.size(); ++i) {
@@ -22,7 +22,7 @@ void take_unparsed(const CLI::App& verb, std::vector<Override>& overrides, std::
       file = rest[i];
       continue;
     }
-    if (!rest[i].starts_with("--data.train.")) unknown_argument(verb, rest[i]);
+    if (!rest[i].starts_with("--data.train.") && !rest[i].starts_with("--valid.sets.")) unknown_argument(verb, rest[i]);
     const size_t equals = rest[i].find('=');
     const std::string name = rest[i].substr(2, equals == std::string::npos ? equals : equals - 2);
     if (equals == std::string::npos && i + 1 == rest.size())

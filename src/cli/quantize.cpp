@@ -51,6 +51,7 @@ void add_quantize(CLI::App& app) {
   sub->add_option("-o,--output", o->output, "model directory to write; must not exist")->required();
   sub->add_option("--source", o->source, "validation source, one sentence a line (plain, .gz, .zst)")->required();
   sub->add_option("--target", o->target, "its reference translation")->required();
+  add_target_language_option(*sub, o->target_language);
   sub->add_option("--max-bleu-loss", o->max_bleu_loss, "BLEU points that may be lost")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();

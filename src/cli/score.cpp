@@ -21,7 +21,7 @@ namespace starling {
 namespace {
 
 struct ScoreArguments {
-  std::string model, source, target, tsv, output = "-";
+  std::string model, source, target, tsv, target_language, output = "-";
   DeviceChoice compute{.precision = "f32"};
   int64_t batch_tokens = 4000, max_length = 2000;
   bool per_token = false, tokens = false;
@@ -103,9 +103,8 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
   std::string_view source, target;
   bool more = true;
   while (pairs.size() < 4096 && (more = reader.next(source, target))) {
-    pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target));
+    pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target, framing.source_prefix_ids));
     EncodedPair& pair = pairs.back();
-    pair.source.insert(pair.source.begin(), framing.source_prefix_ids.begin(), framing.source_prefix_ids.end());
     pair.target.insert(pair.target.begin(), framing.target_prefix_ids.begin(), framing.target_prefix_ids.end());
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
     if (length > static_cast<size_t>(longest))
@@ -134,8 +133,8 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
 
 void run_score(const ScoreArguments& a) {
   const auto files = real_file_system();
-  const LoadedModel loaded =
-      load_model(*files, usable_model(*files, a.model, [](const std::string& line) { tell("{}\n", line); }), a.compute);
+  LoadedModel loaded = load_model(*files, usable_model(*files, a.model, [](const std::string& line) { tell("{}\n", line); }), a.compute);
+  loaded.description.search = into_language(loaded.description.search, loaded.description.languages, a.target_language);
   ResultFile output(a.output);
   const char* const what = "scores";
   StopNote note(output.stopped(what, 0));
@@ -176,6 +175,7 @@ void add_score(CLI::App& app) {
   sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst)");
   sub->add_option("--target", a->target, "its translation");
   sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab");
+  add_target_language_option(*sub, a->target_language);
   sub->add_option("-o,--output", a->output, "where scores go; - = standard output; a file is FILE.partial until it is complete")
       ->capture_default_str();
   sub->add_flag("--per-token", a->per_token, "divide by the number of target tokens, end of sentence included");

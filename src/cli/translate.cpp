@@ -27,6 +27,7 @@
 #include "data/line_reader.h"
 #include "data/whole_text.h"
 #include "decode/document_parts.h"
+#include "decode/framing.h"
 #include "decode/translator.h"
 #include "interop/usable_model.h"
 #include "storage/outputs.h"
@@ -43,7 +44,7 @@ struct TranslateArguments {
   int64_t n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
   int64_t shards = 1;
   bool quiet = false, document = false, most_tokens_given = false;
-  std::string format = "text", source_language;
+  std::string format = "text", source_language, target_language;
 };
 
 constexpr int64_t kDocumentTokens = 200;  // most tokens of a part; models are seldom trained on longer ones
@@ -327,7 +328,7 @@ void run_translate(const TranslateArguments& a) {
   ModelDescription description = shards.describe(*files, model, choice);
   const LoadedModel loaded = load_model(*files, std::move(description), choice, shards.group());
   refuse_own_inputs(a, output.written_path(), loaded.description.directory);
-  SearchOptions search = a.search.apply(loaded.description.search);
+  SearchOptions search = into_language(a.search.apply(loaded.description.search), loaded.description.languages, a.target_language);
   if (a.n_best > search.beam && !a.search.given("beam")) search.beam = a.n_best;
   if (a.n_best > search.beam)
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
@@ -414,6 +415,7 @@ void add_translate(CLI::App& app) {
   sub->add_option("--format", a->format, "of documents: text or html, whose tags are kept and moved with their words")
       ->check(CLI::IsMember({"text", "html"}))
       ->capture_default_str();
+  add_target_language_option(*sub, a->target_language);
   sub->add_option("--source-language", a->source_language,
                   "of documents: code of their language, such as en or pt-BR; default: the model's");
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")

@@ -13,6 +13,7 @@
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "data/corpus.h"
+#include "decode/framing.h"
 #include "evaluation/text_roles.h"
 #include "storage/outputs.h"
 
@@ -20,7 +21,7 @@ namespace starling {
 namespace {
 
 struct SweepArguments {
-  std::string model, source, target, tokenize = "auto";
+  std::string model, source, target, target_language, tokenize = "auto";
   SweepOptions tune;
   SearchArguments search;
   int64_t batch_sentences = 64, max_source_tokens = 1000;
@@ -127,10 +128,11 @@ void run_tune_search(SweepArguments& a) {
   tell(choice);
   a.tune.tokenizer = choice.tokenizer;
 
-  const std::string doubt = doubt_about_sides(*loaded.model, d.vocabularies, a.source, a.target, text.sources, text.references);
+  SearchOptions search = with_prefixes(into_language(a.search.apply(d.search), d.languages, a.target_language), d.vocabularies);
+  const std::string doubt =
+      doubt_about_sides(*loaded.model, d.vocabularies, a.source, a.target, text.sources, text.references, search.source_prefix_ids);
   if (!doubt.empty()) tell("starling: warning: {}\n", doubt);
 
-  SearchOptions search = a.search.apply(d.search);
   Translator translator(*loaded.model, d.vocabularies, search, a.batch_sentences, a.max_source_tokens);
   std::vector<SearchTrial> trials;
   {
@@ -155,6 +157,7 @@ void run_tune_search(SweepArguments& a) {
   if (a.dry_run) return;
   search.length_penalty = best.length_penalty;
   search.coverage_penalty = best.coverage_penalty;
+  search.source_prefix = d.search.source_prefix;
   const std::vector<Part> parts{search_part(search), report_part(a, search, text.sources.size(), trials)};
   {
     WholeWrite write;
@@ -177,6 +180,7 @@ void add_tune_search(CLI::App& app) {
     sub->add_option(name, *values, help)->delimiter(',')->allow_extra_args(false)->check(real_range(0, 10))->capture_default_str();
   sub->add_option("--metric", a->tune.metric, "what is best: bleu or chrf")->check(CLI::IsMember({"bleu", "chrf"}))->capture_default_str();
   add_tokenize_option(*sub, a->tokenize);
+  add_target_language_option(*sub, a->target_language);
   a->search.add_to(*sub, {"length-penalty", "coverage-penalty"});
   sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
       ->check(CLI::Range(1, 8192))

@@ -39,6 +39,7 @@ constexpr const char* kPrecisionHelp = "auto (int8 for a quantised model, else b
 void add_device_options(CLI::App& verb, DeviceChoice& choice);  // --device, --threads and --precision
 void add_device_option(CLI::App& verb, std::string& device);
 void add_threads_option(CLI::App& verb, int& threads);
+void add_target_language_option(CLI::App& verb, std::string& language);
 // Adds --tokenize, whose value choose_tokenizer takes; `name` is its default.
 void add_tokenize_option(CLI::App& verb, std::string& name);
 

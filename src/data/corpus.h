@@ -16,9 +16,11 @@
 namespace starling {
 
 struct CorpusFiles {
-  std::string source, target;  // either both of these,
-  std::string tsv;             // or this: source <tab> target
-  double weight = 1;           // how often an epoch shows a sentence of this corpus, on average
+  std::string source, target;                    // either both of these,
+  std::string tsv;                               // or this: source <tab> target
+  double weight = 1;                             // how often an epoch shows a sentence of this corpus, on average
+  std::string source_language, target_language;  // codes; "": those of the whole text
+  std::string tag;                               // pieces in front of each source, with spaces between them
   std::string name() const { return tsv.empty() ? source + " + " + target : tsv; }
 };
 

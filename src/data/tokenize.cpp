@@ -31,6 +31,7 @@ struct Block {  // some pairs of one shard, or a whole shard that already exists
   std::vector<TextPair> pairs;
   std::optional<ShardFacts> done;
   bool ends_shard = false, ends_corpus = false;
+  size_t corpus = 0;
   uint64_t bytes_read = 0;  // of all text, so far
 
   std::vector<int32_t> tokens;  // the worker's result: source and target of each pair kept
@@ -61,6 +62,7 @@ class BlockReader {
       if (corpus_ == data_.train.size()) return false;
       reader_.emplace(data_.train[corpus_++]);
     }
+    block.corpus = corpus_ - 1;
     std::string_view source, target;
     bool more = reader_->next(source, target);
     if (more && in_shard_ == 0 && shard_ < done_.size() && done_[shard_]) {
@@ -110,15 +112,19 @@ class BlockReader {
 
 class Encoder {
  public:
-  Encoder(const DataOptions& data, const Vocabulary& source, const Vocabulary& target) : data_(data), source_(source), target_(target) {}
+  Encoder(const DataOptions& data, const Vocabulary& source, const Vocabulary& target) : data_(data), source_(source), target_(target) {
+    for (size_t i = 0; i < data.train.size(); ++i) tags_.push_back(source.ids_of(data.train[i].tag, fmt::format("data.train.{}.tag", i)));
+  }
 
   void encode(Block& block) const {
     const std::string_view text(block.text);
+    const std::vector<int32_t>& tag = tags_[block.corpus];
     for (const TextPair& at : block.pairs) {
       EncodedPair pair{source_.encode_as_it_stands(text.substr(at.begin, at.source)),
                        target_.encode_as_it_stands(text.substr(at.begin + at.source, at.target))};
       pair.source.push_back(source_.eos());
       pair.target.push_back(target_.eos());
+      if (pair.source.size() > 1) pair.source.insert(pair.source.begin(), tag.begin(), tag.end());
       if (!passes(pair, block.counts)) continue;
       block.tokens.insert(block.tokens.end(), pair.source.begin(), pair.source.end());
       block.tokens.insert(block.tokens.end(), pair.target.begin(), pair.target.end());
@@ -140,6 +146,7 @@ class Encoder {
 
   const DataOptions& data_;
   const Vocabulary &source_, &target_;
+  std::vector<std::vector<int32_t>> tags_;  // by corpus
 };
 
 void write_pairs(const Block& block, TokenStoreWriter& writer) {
@@ -163,8 +170,9 @@ std::string facts_of_file(const std::string& path) {
 }  // namespace
 
 EncodedPair encode_pair(const Vocabulary& source_vocabulary, const Vocabulary& target_vocabulary, std::string_view source,
-                        std::string_view target) {
+                        std::string_view target, std::span<const int32_t> tag) {
   EncodedPair pair{source_vocabulary.encode(source), target_vocabulary.encode(target)};
+  if (!pair.source.empty()) pair.source.insert(pair.source.begin(), tag.begin(), tag.end());
   pair.source.push_back(source_vocabulary.eos());
   pair.target.push_back(target_vocabulary.eos());
   return pair;
@@ -174,7 +182,8 @@ std::vector<EncodedPair> encode_corpus(const CorpusFiles& files, const Vocabular
   PairReader reader(files);
   std::vector<EncodedPair> pairs;
   std::string_view source_line, target_line;
-  while (reader.next(source_line, target_line)) pairs.push_back(encode_pair(source, target, source_line, target_line));
+  const std::vector<int32_t> tag = source.ids_of(files.tag, files.name());
+  while (reader.next(source_line, target_line)) pairs.push_back(encode_pair(source, target, source_line, target_line, tag));
   return pairs;
 }
 
@@ -218,6 +227,7 @@ uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, co
     } else {
       facts += "tsv\n" + facts_of_file(files.tsv);
     }
+    if (!files.tag.empty()) facts += "tag\n" + files.tag + "\n";
   }
   return vocabulary_format::hash(facts);
 }

@@ -1,23 +1,34 @@
 #include "decode/framing.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "text/language_match.h"
+
 namespace starling {
 
 SearchOptions with_prefixes(SearchOptions o, const Vocabularies& v) {
-  const auto numbers = [](const Vocabulary& vocabulary, const std::string& pieces, const char* key) {
-    std::vector<int32_t> ids;
-    for (size_t begin = 0; begin < pieces.size();) {
-      const size_t end = std::min(pieces.find(' ', begin), pieces.size());
-      const std::string piece = pieces.substr(begin, end - begin);
-      begin = end + 1;
-      if (piece.empty()) continue;
-      const int32_t id = vocabulary.id_of(piece);
-      if (id < 0) throw ConfigError(fmt::format("{}: the vocabulary has no piece '{}'; pieces are separated by spaces", key, piece));
-      ids.push_back(id);
-    }
-    return ids;
-  };
-  o.source_prefix_ids = numbers(v.source(), o.source_prefix, "source-prefix");
-  o.target_prefix_ids = numbers(v.target(), o.target_prefix, "target-prefix");
+  o.source_prefix_ids = v.source().ids_of(o.source_prefix, "source-prefix");
+  o.target_prefix_ids = v.target().ids_of(o.target_prefix, "target-prefix");
+  return o;
+}
+
+SearchOptions into_language(SearchOptions o, const Languages& model, const std::string& target) {
+  const std::vector<std::string> targets = target_languages(model);
+  if (targets.empty()) {
+    if (!target.empty() && !model.target.empty() && !same_language(target, model.target))
+      throw ConfigError(fmt::format("--target-language {}: the model translates into {}; leave it out", target, model.target));
+    return o;
+  }
+  const auto found = std::find_if(targets.begin(), targets.end(), [&](const std::string& t) { return same_language(t, target); });
+  if (found == targets.end() && !target.empty())
+    throw ConfigError(fmt::format("--target-language {}: the model translates into {}", target, fmt::join(targets, ", ")));
+  if (targets.size() == 1 || (target.empty() && !o.source_prefix.empty())) return o;
+  if (target.empty())
+    throw ConfigError(fmt::format("the model translates into {}; choose one of them, such as --target-language {}",
+                                  fmt::join(targets, ", "), targets[0]));
+  o.source_prefix = language_tag(*found);
   return o;
 }
 

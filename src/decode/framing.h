@@ -13,6 +13,10 @@ namespace starling {
 // Returns the options with the numbers of the prefixes' pieces. Throws ConfigError naming a piece that the vocabulary does not have.
 SearchOptions with_prefixes(SearchOptions options, const Vocabularies& vocabularies);
 
+// Returns the options to translate into a language with a model that has several: with the language's tag as source prefix. Without a
+// language, a source prefix must be there. Throws ConfigError for a language that the model does not have.
+SearchOptions into_language(SearchOptions options, const Languages& model, const std::string& target);
+
 // Throws ConfigError if the prefixes leave no room for text in the most tokens that a model's sentences may have.
 void require_room(const SearchOptions& options, const ModelConfig& config);
 

@@ -8,6 +8,7 @@
 #include "backend/profiled.h"
 #include "base/stop_note.h"
 #include "data/batches.h"
+#include "decode/framing.h"
 #include "decode/quantization.h"
 #include "decode/translator.h"
 #include "evaluation/text_roles.h"
@@ -21,8 +22,16 @@ constexpr size_t kLongestTranslated = 1000;  // source tokens translated, as rea
 constexpr int64_t kBatchTokens = 4000;       // target tokens computed at once
 constexpr size_t kWarmUp = 500;              // sentences translated before timing starts
 
-ParallelSentences read_sample(const QuantizeOptions& o, const Vocabularies& vocabularies) {
-  ParallelSentences sample = read_sentences(o.source, o.target, vocabularies);
+// How the model translates the sample.
+SearchOptions search_of(const QuantizeOptions& o, const ModelDescription& model) {
+  SearchOptions search = with_prefixes(into_language(model.search, model.languages, o.target_language), model.vocabularies);
+  if (o.beam > 0) search.beam = o.beam;
+  search.n_best = 1;
+  return search;
+}
+
+ParallelSentences read_sample(const QuantizeOptions& o, const Vocabularies& vocabularies, const SearchOptions& search) {
+  ParallelSentences sample = read_sentences(o.source, o.target, vocabularies, search.source_prefix_ids);
   if (sample.pairs.empty()) throw DataError(fmt::format("{}: no sentences to measure on; give another file with --source", o.source));
   return sample;
 }
@@ -127,13 +136,11 @@ class Quantizer {
         progress_(progress),
         screen_(screen),
         loaded_(load_model(files, std::move(description), {"f32", options.threads, options.device})),
-        sample_(read_sample(options, loaded_.description.vocabularies)),
+        search_(search_of(options, loaded_.description)),
+        sample_(read_sample(options, loaded_.description.vocabularies, search_)),
         batches_(make_batches(sample_.pairs, kBatchTokens)),
         part_(make_batches(spread(sample_.pairs, static_cast<size_t>(options.matrix_sentences)), kBatchTokens)),
         candidate_(*loaded_.model) {
-    search_ = loaded_.description.search;
-    if (o_.beam > 0) search_.beam = o_.beam;
-    search_.n_best = 1;
     result_.machine = machine_text(*loaded_.backend, true);
     result_.model = model_name(o_.model, loaded_.description.directory);
     result_.step = loaded_.description.step;
@@ -146,8 +153,8 @@ class Quantizer {
     evaluation_.tokenizer = choice.tokenizer;
     result_.tokenizer = choice.tokenizer.name();
     if (!choice.notice().empty()) progress_(choice.notice());
-    const std::string doubt =
-        doubt_about_sides(*loaded_.model, loaded_.description.vocabularies, o_.source, o_.target, sample_.sources, sample_.references);
+    const std::string doubt = doubt_about_sides(*loaded_.model, loaded_.description.vocabularies, o_.source, o_.target, sample_.sources,
+                                                sample_.references, search_.source_prefix_ids);
     if (!doubt.empty()) progress_("starling: warning: " + doubt);
   }
 
@@ -304,10 +311,10 @@ class Quantizer {
   const std::function<void(const std::string&)>& progress_;
   const TaskScreen& screen_;
   LoadedModel loaded_;
+  SearchOptions search_;
   ParallelSentences sample_;
   std::vector<Batch> batches_, part_;
   Candidate candidate_;
-  SearchOptions search_;
   EvaluateOptions evaluation_;
   std::vector<std::string> float_hypotheses_, hypotheses_;
   QuantizeResult result_;

@@ -18,6 +18,7 @@ namespace starling {
 struct QuantizeOptions {
   std::string model, output;              // model to read, model directory to write
   std::string source, target;             // files with the sentences to measure on
+  std::string target_language;            // of a model of several
   std::string tokenize = "auto";          // of BLEU: see metrics/tokenizer_choice.h
   double max_bleu_loss = 0.2;             // points
   double max_log_perplexity_loss = 0.01;  // nats per target token

@@ -22,6 +22,7 @@ bool same_file(const std::string& a, const std::string& b) {
 
 std::vector<NamedPath> named_texts(const Config& config) {
   std::vector<NamedPath> texts{{"valid.source", config.valid.source}, {"valid.target", config.valid.target}};
+  for (const ValidSet& set : config.valid.sets) texts.insert(texts.end(), {{"valid.sets", set.source}, {"valid.sets", set.target}});
   for (const CorpusFiles& c : config.data.train)
     texts.insert(texts.end(), {{"data.source", c.source}, {"data.target", c.target}, {"data.tsv", c.tsv}});
   return texts;
@@ -29,23 +30,27 @@ std::vector<NamedPath> named_texts(const Config& config) {
 
 std::vector<std::string> same_texts(const Config& config) {
   std::vector<std::string> lines;
-  const ValidConfig& valid = config.valid;
+  const std::vector<ValidSet> sets = config.valid.enabled() ? config.valid.texts() : std::vector<ValidSet>();
   for (const CorpusFiles& corpus : config.data.train) {
     if (same_file(corpus.source, corpus.target))
       lines.push_back(fmt::format("{} is source and target of the training text, so the model learns to copy", corpus.source));
-    if (valid.enabled() && (same_file(valid.source, corpus.source) || same_file(valid.target, corpus.target)))
-      lines.push_back(
-          fmt::format("the validation text {} is also training text: its scores do not show how the model translates unseen text; hold "
-                      "out some lines",
-                      same_file(valid.source, corpus.source) ? valid.source : valid.target));
+    for (const ValidSet& valid : sets)
+      if (same_file(valid.source, corpus.source) || same_file(valid.target, corpus.target))
+        lines.push_back(
+            fmt::format("the validation text {} is also training text: its scores do not show how the model translates unseen text; hold "
+                        "out some lines",
+                        same_file(valid.source, corpus.source) ? valid.source : valid.target));
   }
-  if (valid.enabled() && same_file(valid.source, valid.target))
-    lines.push_back(fmt::format("{} is source and target of the validation text", valid.source));
-  return lines;
+  for (const ValidSet& valid : sets)
+    if (same_file(valid.source, valid.target)) lines.push_back(fmt::format("{} is source and target of the validation text", valid.source));
+  std::vector<std::string> once;
+  for (std::string& line : lines)
+    if (std::find(once.begin(), once.end(), line) == once.end()) once.push_back(std::move(line));
+  return once;
 }
 
 std::string doubt_about_sides(Model& model, const Vocabularies& v, const std::string& source, const std::string& target,
-                              std::span<const std::string> sources, std::span<const std::string> targets) {
+                              std::span<const std::string> sources, std::span<const std::string> targets, std::span<const int32_t> tag) {
   if (same_file(source, target)) return fmt::format("{} is --source and --target, so the scores tell how well the model copies", source);
   std::vector<EncodedPair> given, swapped;
   const auto usable = [](const EncodedPair& p) {
@@ -53,8 +58,8 @@ std::string doubt_about_sides(Model& model, const Vocabularies& v, const std::st
            std::max(p.source.size(), p.target.size()) <= kLongestRolePair;
   };
   for (size_t i = 0; i < sources.size() && given.size() < kPairs; ++i) {
-    EncodedPair one = encode_pair(v.source(), v.target(), sources[i], targets[i]);
-    EncodedPair other = encode_pair(v.source(), v.target(), targets[i], sources[i]);
+    EncodedPair one = encode_pair(v.source(), v.target(), sources[i], targets[i], tag);
+    EncodedPair other = encode_pair(v.source(), v.target(), targets[i], sources[i], tag);
     if (usable(one) && usable(other)) {
       given.push_back(std::move(one));
       swapped.push_back(std::move(other));

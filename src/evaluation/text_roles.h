@@ -22,8 +22,10 @@ std::vector<NamedPath> named_texts(const Config& config);
 std::vector<std::string> same_texts(const Config& config);
 
 // Returns a sentence for people if both sides are one file, or if the model considers the sources as translations of the targets far more
-// probable than the reverse (in nats per token, on the first 20 pairs that are neither short nor long); otherwise "".
+// probable than the reverse (in nats per token, on the first 20 pairs that are neither short nor long); otherwise "". `tag` stands in front
+// of what is taken as source.
 std::string doubt_about_sides(Model& model, const Vocabularies& vocabularies, const std::string& source, const std::string& target,
-                              std::span<const std::string> sources, std::span<const std::string> targets);
+                              std::span<const std::string> sources, std::span<const std::string> targets,
+                              std::span<const int32_t> tag = {});
 
 }  // namespace starling

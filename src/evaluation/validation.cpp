@@ -1,8 +1,13 @@
 #include "evaluation/validation.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 #include "data/batches.h"
+#include "decode/framing.h"
 #include "metrics/metrics.h"
 #include "parallel/output_shares.h"
 #include "parallel/stages.h"
@@ -23,16 +28,24 @@ bool cut(std::vector<int32_t>& side, int32_t end) {
   return true;
 }
 
+// Cross-entropies of nats and tokens in turn.
+std::vector<double> per_token(std::span<const double> sums) {
+  std::vector<double> values;
+  for (size_t i = 0; i + 1 < sums.size(); i += 2) values.push_back(sums[i] / std::max(sums[i + 1], 1.0));
+  return values;
+}
+
 }  // namespace
 
-ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies) {
+ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies,
+                                 std::span<const int32_t> tag) {
   ParallelSentences s;
   PairReader reader({source, target, "", 1});
   std::string_view from, to;
   while (reader.next(from, to)) {
     s.sources.emplace_back(from);
     s.references.emplace_back(to);
-    s.pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), from, to));
+    s.pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), from, to, tag));
     s.truncated += cut(s.pairs.back().source, vocabularies.source().eos());
     s.truncated += cut(s.pairs.back().target, vocabularies.target().eos());
   }
@@ -59,8 +72,8 @@ void require_tokenizer(const ValidConfig& c) {
   if (needed && c.tokenize != "auto") bleu_tokenizer_from(c.tokenize);
 }
 
-void require_sentences(const ValidConfig& c, int64_t sentences) {
-  if (sentences == 0) throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove valid.source", c.source));
+void require_sentences(const ValidSet& set, int64_t sentences) {
+  if (sentences == 0) throw DataError(fmt::format("{}: no sentences to validate on; give another file or remove it", set.source));
 }
 
 Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies, const ValidatorRank& rank)
@@ -70,15 +83,57 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
       usable_(rank.usable),
       screen_(rank.screen),
       stop_(rank.stop) {
-  with_prefixes(config.search, vocabularies);  // refuses pieces that are not there before hours of training
-  ParallelSentences s = read_sentences(config.source, config.target, vocabularies);
-  sources_ = std::move(s.sources);
-  references_ = std::move(s.references);
-  truncated_ = s.truncated;
-  require_sentences(config, static_cast<int64_t>(s.pairs.size()));
-  batches_ = make_batches(s.pairs, config.batch_tokens);
-  if (rank.scores && std::any_of(config.metrics.begin(), config.metrics.end(), is_tokenized))
-    tokenizer_ = choose_tokenizer(config.tokenize, {&references_, 1}, rank.japanese);
+  for (const ValidSet& set : config.texts()) read(set, rank);
+}
+
+void Validator::read(const ValidSet& set, const ValidatorRank& rank) {
+  SearchOptions search = config_.search;
+  if (!set.tag.empty()) search.source_prefix = set.tag;
+  search = with_prefixes(search, vocabularies_);  // refuses pieces that are not there before hours of training
+  ParallelSentences s = read_sentences(set.source, set.target, vocabularies_, search.source_prefix_ids);
+  require_sentences(set, static_cast<int64_t>(s.pairs.size()));
+  Text text{set.direction(), {static_cast<int64_t>(sources_.size()), 0}, {static_cast<int64_t>(batches_.size()), 0}, {}};
+  if (rank.scores && std::any_of(config_.metrics.begin(), config_.metrics.end(), is_tokenized))
+    text.tokenizer = choose_tokenizer(config_.tokenize, {&s.references, 1}, rank.japanese);
+  const int64_t most = static_cast<int64_t>(kLongestValidated) - static_cast<int64_t>(search.source_prefix_ids.size());
+  for (const std::string& source : s.sources) {
+    bool cut = false;
+    encoded_.push_back(source_tokens(source, vocabularies_.source(), search, most, cut));
+  }
+  std::move(s.sources.begin(), s.sources.end(), std::back_inserter(sources_));
+  std::move(s.references.begin(), s.references.end(), std::back_inserter(references_));
+  for (Batch& batch : make_batches(s.pairs, config_.batch_tokens)) batches_.push_back(std::move(batch));
+  truncated_ += s.truncated;
+  text.sentences.end = static_cast<int64_t>(sources_.size());
+  text.batches.end = static_cast<int64_t>(batches_.size());
+  texts_.push_back(std::move(text));
+}
+
+std::string Validator::tokenizer() const {
+  std::vector<std::string> names;
+  for (const Text& text : texts_)
+    if (text.tokenizer && std::find(names.begin(), names.end(), text.tokenizer->tokenizer.name()) == names.end())
+      names.push_back(text.tokenizer->tokenizer.name());
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::vector<std::string> Validator::notices() const {
+  std::vector<std::string> lines;
+  for (const Text& text : texts_)
+    if (text.tokenizer && !text.tokenizer->notice().empty() &&
+        std::find(lines.begin(), lines.end(), text.tokenizer->notice()) == lines.end())
+      lines.push_back(text.tokenizer->notice());
+  return lines;
+}
+
+void Validator::add(Result& result, const std::string& metric, const std::vector<double>& values) const {
+  result.scores.emplace_back(metric, std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()));
+  if (texts_.size() == 1) return;
+  result.by_direction.resize(texts_.size());
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    result.by_direction[i].first = texts_[i].direction;
+    result.by_direction[i].second.emplace_back(metric, values[i]);
+  }
 }
 
 // The shards agree on the answer, since all of them make the same calls.
@@ -89,22 +144,27 @@ double Validator::all_seconds() const {
   return std::max((scores ? entropy_seconds_ : 0) + (translates() ? translation_seconds_ : 0), 1e-9);
 }
 
-std::optional<double> Validator::cross_entropy(Model& model, Communicator& comm, TaskProgress& progress) const {
+std::optional<std::vector<double>> Validator::cross_entropy(Model& model, Communicator& comm, TaskProgress& progress) const {
   bool stopped = false;
-  const auto look = [&](double done) {
-    if (progress.due()) progress.tell((begun_ + done * entropy_seconds_) / all_seconds(), "cross-entropy");
-    return !(stopped = asked_to_stop(model));
-  };
-  const CrossEntropy own =
-      starling::cross_entropy(model, batches_, static_cast<size_t>(comm.rank()), static_cast<size_t>(comm.size()), look);
-  const Tensor total({3}, DType::f64);  // negative log-likelihood, tokens, ranks that gave up
+  const Tensor total({static_cast<int64_t>(2 * texts_.size()) + 1}, DType::f64);  // of each text nats and tokens; ranks that gave up
   const std::span<double> sums = doubles_of(total);
-  sums[0] = own.nll;
-  sums[1] = static_cast<double>(own.tokens);
-  sums[2] = stopped ? 1 : 0;
+  for (size_t t = 0; t < texts_.size() && !stopped; ++t) {
+    const Range of = texts_[t].batches;
+    const auto look = [&](double done) {
+      const double all = (static_cast<double>(of.begin) + done * static_cast<double>(of.count())) / static_cast<double>(batches_.size());
+      if (progress.due()) progress.tell((begun_ + all * entropy_seconds_) / all_seconds(), "cross-entropy");
+      return !(stopped = asked_to_stop(model));
+    };
+    const auto batches = std::span(batches_).subspan(static_cast<size_t>(of.begin), static_cast<size_t>(of.count()));
+    const CrossEntropy own =
+        starling::cross_entropy(model, batches, static_cast<size_t>(comm.rank()), static_cast<size_t>(comm.size()), look);
+    sums[2 * t] = own.nll;
+    sums[2 * t + 1] = static_cast<double>(own.tokens);
+  }
+  sums.back() = stopped ? 1 : 0;
   comm.all_reduce(total).wait(kNoDeadline);
-  if (sums[2] > 0) return std::nullopt;
-  return sums[0] / std::max(sums[1], 1.0);
+  if (sums.back() > 0) return std::nullopt;
+  return per_token(sums);
 }
 
 std::optional<std::vector<std::string>> Validator::translate(Model& model, Communicator& comm, TaskProgress& progress) {
@@ -114,8 +174,8 @@ std::optional<std::vector<std::string>> Validator::translate(Model& model, Commu
   comm.barrier().wait(kNoDeadline);
   // Sentence i belongs to rank i % size.
   const auto ranks = static_cast<size_t>(comm.size());
-  std::vector<std::string> own;
-  for (size_t i = static_cast<size_t>(comm.rank()); i < sources_.size(); i += ranks) own.push_back(sources_[i]);
+  std::vector<std::vector<int32_t>> own;
+  for (size_t i = static_cast<size_t>(comm.rank()); i < sources_.size(); i += ranks) own.push_back(encoded_[i]);
   std::vector<std::string> hypotheses(sources_.size());
   std::string text;
   bool stopped = false;
@@ -130,7 +190,7 @@ std::optional<std::vector<std::string>> Validator::translate(Model& model, Commu
                             if (progress.due()) progress.tell((begun_ + done * translation_seconds_) / all_seconds(), "translating");
                           }});
     try {
-      for (auto& n_best : translator.translate(own)) text += n_best.front().text + "\n";
+      for (auto& n_best : translator.translate_encoded(own)) text += n_best.front().text + "\n";
     } catch (const TranslationStopped&) {
       stopped = true;
     }
@@ -154,17 +214,15 @@ Validator::Result Validator::run(Model& model, Communicator& comm, const std::st
   TaskProgress progress(name, comm.rank() == 0 ? screen_ : TaskScreen());
   Result result;
   std::vector<std::string> hypotheses;
-  EvaluateOptions options;
-  if (tokenizer_) options.tokenizer = tokenizer_->tokenizer;
   if (progress.due()) progress.tell(0, "");
   begun_ = 0;
   double entropy_seconds = entropy_seconds_, translation_seconds = translation_seconds_;  // of this run
   for (const std::string& metric : config_.metrics) {
     const double before = steady_seconds();
     if (metric == "cross-entropy") {
-      const std::optional<double> measured = cross_entropy(model, comm, progress);
+      const auto measured = cross_entropy(model, comm, progress);
       if (!measured) return {.stopped = true};
-      result.scores.emplace_back(metric, *measured);
+      add(result, metric, *measured);
       entropy_seconds = steady_seconds() - before;
       begun_ += entropy_seconds_;
       continue;
@@ -179,9 +237,21 @@ Validator::Result Validator::run(Model& model, Communicator& comm, const std::st
       result.example = fmt::format("{} => {} (reference: {})", sources_[at], hypotheses[at], references_[at]);
     }
     if (comm.rank() != 0) continue;
-    const MetricScore score = evaluate(metric, hypotheses, {&references_, 1}, options);
-    result.scores.emplace_back(metric, score.score);
-    if (metric == "bleu") result.length_ratio = score.length_ratio;
+    std::vector<double> values;
+    double length_ratio = 0;
+    for (const Text& text : texts_) {
+      EvaluateOptions options;
+      if (text.tokenizer) options.tokenizer = text.tokenizer->tokenizer;
+      const auto part = [&](const std::vector<std::string>& lines) {
+        return std::vector(lines.begin() + text.sentences.begin, lines.begin() + text.sentences.end);
+      };
+      const std::vector<std::string> references = part(references_);
+      const MetricScore score = evaluate(metric, part(hypotheses), {&references, 1}, options);
+      values.push_back(score.score);
+      length_ratio += score.length_ratio / static_cast<double>(texts_.size());
+    }
+    add(result, metric, values);
+    if (metric == "bleu") result.length_ratio = length_ratio;
   }
   entropy_seconds_ = entropy_seconds;
   translation_seconds_ = translation_seconds;
@@ -259,8 +329,9 @@ bool Validator::translates() const {
 
 Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const {
   const double start = steady_seconds();
-  const Tensor total({2}, DType::f64);  // negative log-likelihood, tokens
+  const Tensor total({static_cast<int64_t>(2 * texts_.size())}, DType::f64);  // of each text negative log-likelihood and tokens
   total.zero();
+  const std::span<double> all = doubles_of(total);
   Arena arena(part.parameters().backend().memory());
   std::vector<Pending> sent;
   for (size_t i = static_cast<size_t>(mesh.data_parallel().rank()); i < batches_.size(); i += static_cast<size_t>(mesh.replicas())) {
@@ -270,13 +341,15 @@ Validator::Result Validator::run_in_stages(Model& part, const Mesh& mesh) const 
     Tape tape(part.parameters(), arena);
     const LossSums sums =
         mesh.hybrid() ? hybrid_loss(part, mesh, batches_[i], tape, sent) : stage_loss(part, mesh, batches_[i], tape, sent);
-    doubles_of(total)[0] += sums.nll;
-    doubles_of(total)[1] += static_cast<double>(sums.tokens);
+    size_t text = 0;
+    while (static_cast<int64_t>(i) >= texts_[text].batches.end) ++text;
+    all[2 * text] += sums.nll;
+    all[2 * text + 1] += static_cast<double>(sums.tokens);
   }
   for (const Pending& p : sent) p.wait(kNoDeadline);
   mesh.all().all_reduce(total).wait(kNoDeadline);
   Result result;
-  result.scores = {{"cross-entropy", doubles_of(total)[0] / std::max(doubles_of(total)[1], 1.0)}};
+  add(result, "cross-entropy", per_token(all));
   result.seconds = steady_seconds() - start;
   return result;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/range.h"
 #include "base/task_progress.h"
 #include "comm/communicator.h"
 #include "comm/mesh.h"
@@ -21,13 +22,15 @@
 namespace starling {
 
 // Parallel sentences to measure on, as text and as tokens. The memory of attention grows quadratically with the length, so tokens are
-// truncated as in the translator: sides of more than 1,000 tokens keep their first 999 and end of sentence.
+// truncated as in the translator: sides of more than 1,000 tokens keep their first 999 and end of sentence. `tag` stands in front of each
+// source.
 struct ParallelSentences {
   std::vector<std::string> sources, references;
   std::vector<EncodedPair> pairs;
   int64_t truncated = 0;  // sides that were cut
 };
-ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies);
+ParallelSentences read_sentences(const std::string& source, const std::string& target, const Vocabularies& vocabularies,
+                                 std::span<const int32_t> tag = {});
 
 struct CrossEntropy {
   double nll = 0;  // negative log-likelihood in nats, summed over all tokens
@@ -52,11 +55,14 @@ struct ValidatorRank {
 
 class Validator {
  public:
-  // Reads and encodes the validation files; throws DataError with file:line if they are invalid, and whatever choose_tokenizer throws.
+  // Reads and encodes the validation files; throws DataError with file:line if they are invalid, ConfigError for a tag that the vocabulary
+  // does not have, and whatever choose_tokenizer throws.
   Validator(const ValidConfig& config, const Vocabularies& vocabularies, const ValidatorRank& rank = {});
 
+  using Scores = std::vector<std::pair<std::string, double>>;  // metric and value, in the order of config.metrics
   struct Result {
-    std::vector<std::pair<std::string, double>> scores;  // in the order of config.metrics
+    Scores scores;                                             // of several texts, their means
+    std::vector<std::pair<std::string, Scores>> by_direction;  // of each of several texts: "en:de"
     double length_ratio = -1;  // of the translations, as in MetricScore; -1 if BLEU is not measured, and on all ranks but 0
     double seconds = 0;
     std::string example;   // a source, its translation and the reference, to look at
@@ -71,12 +77,24 @@ class Validator {
   // Returns whether any metric needs translations.
   bool translates() const;
   int64_t truncated() const { return truncated_; }  // sentences cut at 1,000 tokens
-  // nullopt if no metric depends on it.
-  const std::optional<TokenizerChoice>& tokenizer() const { return tokenizer_; }
+  // Returns the tokenizers of the texts, each once, with commas between them; "" if no metric depends on them.
+  std::string tokenizer() const;
+  // Returns what people should know about their choice, a line each.
+  std::vector<std::string> notices() const;
 
  private:
-  // Return nullopt if a rank was asked to give up.
-  std::optional<double> cross_entropy(Model& model, Communicator& comm, TaskProgress& progress) const;
+  // One of the texts: consecutive sentences and batches.
+  struct Text {
+    std::string direction;
+    Range sentences, batches;
+    std::optional<TokenizerChoice> tokenizer;
+  };
+  void read(const ValidSet& set, const ValidatorRank& rank);
+  // Appends a metric's values for the texts to the result.
+  void add(Result& result, const std::string& metric, const std::vector<double>& values) const;
+
+  // Return nullopt if a rank was asked to give up; the cross-entropy of each text.
+  std::optional<std::vector<double>> cross_entropy(Model& model, Communicator& comm, TaskProgress& progress) const;
   std::optional<std::vector<std::string>> translate(Model& model, Communicator& comm, TaskProgress& progress);
   bool asked_to_stop(Model& model) const;
   double all_seconds() const;
@@ -89,9 +107,10 @@ class Validator {
   std::function<bool()> stop_;
   double entropy_seconds_ = 1, translation_seconds_ = 9;  // in the last run; initially a guess of their ratio
   double begun_ = 0;                                      // sum of these for the parts already done, during a run
+  std::vector<Text> texts_;
   std::vector<std::string> sources_, references_;
+  std::vector<std::vector<int32_t>> encoded_;  // the sources as they are translated
   std::vector<Batch> batches_;
-  std::optional<TokenizerChoice> tokenizer_;
   std::optional<std::tuple<DType, int, const Memory*>> made_for_;  // activations, threads and memory of the backend of workers_
   WorkerBackends workers_;
   int64_t truncated_ = 0;
@@ -102,6 +121,6 @@ class Validator {
 void require_tokenizer(const ValidConfig& config);
 
 // Throws DataError unless there are sentences to validate on.
-void require_sentences(const ValidConfig& config, int64_t sentences);
+void require_sentences(const ValidSet& set, int64_t sentences);
 
 }  // namespace starling

@@ -197,6 +197,7 @@ void check_seconds(const RaceRecipe& r, const RaceArm& arm) {
 // Checks the requirements of a race on the configuration that all arms share.
 void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
   const auto fail = [&](const std::string& problem) { throw ConfigError(fmt::format("{}: arm {}: {}", r.file, arm.name, problem)); };
+  if (!c.valid.sets.empty()) fail("races compare on one text; set valid.source and valid.target in place of valid.sets");
   if (!c.valid.enabled()) fail(fmt::format("there is nothing to validate on; set valid.source and valid.target in {}", place_of_keys(r)));
   if (c.train.objective != Objective::likelihood) fail("times of samples cannot be replayed; set train.objective to likelihood");
   if (c.parallel.ranks() > 1)

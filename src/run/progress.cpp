@@ -235,12 +235,27 @@ void Progress::report(const TrainReport& r) {
   event(record);
 }
 
+namespace {
+std::string score_text(const std::string& metric, double value) {
+  return metric == "cross-entropy" ? fmt::format(" | {} {:.4f}", metric, value) : fmt::format(" | {} {:.2f}", metric, value);
+}
+}  // namespace
+
 void Progress::validation(const ValidReport& r) {
   std::string text = fmt::format("[valid] step {} | epoch {}", r.step, r.epoch);
   OrderedJson scores = OrderedJson::object();
   for (const auto& [metric, value] : r.scores) {
-    text += metric == "cross-entropy" ? fmt::format(" | {} {:.4f}", metric, value) : fmt::format(" | {} {:.2f}", metric, value);
+    text += score_text(metric, value);
     scores[metric] = value;
+  }
+  OrderedJson by_direction = OrderedJson::object();
+  std::vector<std::string> directions;
+  for (const auto& [direction, of] : r.by_direction) {
+    directions.push_back(fmt::format("[valid] {}", direction));
+    for (const auto& [metric, value] : of) {
+      directions.back() += score_text(metric, value);
+      by_direction[direction][metric] = value;
+    }
   }
   if (r.length_ratio >= 0) text += fmt::format(" | length {:.2f}", r.length_ratio);
   if (!r.metric.empty())
@@ -249,12 +264,14 @@ void Progress::validation(const ValidReport& r) {
             : r.by.empty()     ? fmt::format(" | taken as the best, {} being equal", r.metric)
                                : fmt::format(" | new best by {}, {} being equal", r.by, r.metric);
   message(text + " | took " + (r.seconds < 60 ? fmt::format("{:.1f} s", r.seconds) : duration_text(r.seconds)));
+  for (const std::string& direction : directions) message(direction);
   if (!r.example.empty()) message("[valid] example: " + r.example);
   OrderedJson record{{"type", "validation"}, {"step", r.step}, {"epoch", r.epoch},     {"scores", scores},
                      {"metric", r.metric},   {"best", r.best}, {"stalled", r.stalled}, {"seconds", r.seconds}};
   if (r.best && r.by != r.metric) record["decided_by"] = r.by;
   if (!r.tokenizer.empty()) record["tokenizer"] = r.tokenizer;
   if (r.length_ratio >= 0) record["length_ratio"] = r.length_ratio;
+  if (!r.by_direction.empty()) record["by_direction"] = by_direction;
   event(record);
 }
 

@@ -138,10 +138,11 @@ bool RunDirectory::had_checkpoint() const {
 
 // Reads every text once before anything is made from it; the token store does this again only if it must be rebuilt.
 void RunDirectory::check_texts() {
-  if (config_.valid.enabled()) {
-    const DataOptions text{{{config_.valid.source, config_.valid.target, "", 1}}, config_.data.max_length, 0};
-    require_sentences(config_.valid, check_corpora(text, threads_, say_).front());
-  }
+  if (config_.valid.enabled())
+    for (const ValidSet& set : config_.valid.texts()) {
+      const DataOptions text{{{set.source, set.target, "", 1}}, config_.data.max_length, 0};
+      require_sentences(set, check_corpora(text, threads_, say_).front());
+    }
   if (!checkpoint_) TokenStore::require_own(files_, path("data"));
   for (const std::string& line : same_texts(config_)) say_("warning: " + line);
   texts_checked_ = !files_.exists(path("data"));

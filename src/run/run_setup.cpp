@@ -121,6 +121,9 @@ void open_store(RunParts& run) {
                         store.reused() ? ", tokens reused" : fmt::format(", tokenised in {:.1f} s", wall.seconds() - start)));
     return store;
   };
+  if (const std::vector<std::string> tags = language_tags(run.config.languages); !tags.empty())
+    run.say(fmt::format("directions: {}; each source begins with the tag of its target language, {}",
+                        fmt::join(run.config.languages.directions, ", "), fmt::join(tags, " or ")));
   run.store.emplace(open_tokens_together(*run.files, run.config.train.output, run.config.data, *run.vocabularies, build, run.world,
                                          of_first, run.data_digest));
 }

@@ -43,6 +43,14 @@ void require_settings(const VocabularyOptions& options, const Vocabulary& vocabu
     differs("character-coverage", fmt::format("{:g}", options.character_coverage), fmt::format("{:g}", made->character_coverage));
 }
 
+// A model of several target languages needs their tags among the source's pieces.
+void require_tags(const Config& c, const Vocabulary& source, const std::string& of, const char* mend) {
+  for (const std::string& tag : language_tags(c.languages))
+    if (source.id_of(tag) < 0)
+      throw ConfigError(
+          fmt::format("{} has no piece {}, which is to tell the model of several languages into which it translates; {}", of, tag, mend));
+}
+
 // Whether the file is, or would be, in the run directory.
 bool is_inside(const Config& c, const std::string& path) {
   namespace fs = std::filesystem;
@@ -88,6 +96,7 @@ Vocabulary open_vocabulary(const Config& c, FileSystem& files, Side side, const 
   for (const std::string& there : {path_of(c, side), path})
     if (files.exists(there)) {
       Vocabulary vocabulary = use(c, there, say, source);
+      if (side != Side::target) require_tags(c, vocabulary, there, "remove it to train a new one");
       say(fmt::format("vocabulary {}: exists already, {} pieces; remove it to train a new one on this text", there, vocabulary.size()));
       return vocabulary;
     }
@@ -98,6 +107,7 @@ Vocabulary open_vocabulary(const Config& c, FileSystem& files, Side side, const 
   files.make_directories(parent_path(path));
   VocabularyOptions options = c.vocab.training;
   options.seed = c.train.seed;
+  if (side != Side::target) options.symbols = language_tags(c.languages);
   const CorpusLines lines(c.data, side);
   VocabularyWatch watch;
   watch.say = say;
@@ -138,6 +148,8 @@ Vocabularies adopt_vocabularies(const Config& c, FileSystem& files, const Vocabu
                                   vocabularies.joint()));
   const auto adopt = [&](Side side, const Vocabulary& vocabulary, const Vocabulary* source) {
     require_settings(c.vocab.training, vocabulary, "the vocabulary of " + owner, "", source);
+    if (side != Side::target)
+      require_tags(c, vocabulary, "the vocabulary of " + owner, "start with a model that was trained for these languages");
     const std::string path = path_of(c, side);
     if (files.exists(path) && Vocabulary::load(path).hash() != vocabulary.hash())
       throw ConfigError(

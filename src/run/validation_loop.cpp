@@ -20,17 +20,19 @@ void ValidationLoop::open() {
   if (run_.directory && run_.directory->state()) {
     const State& s = *run_.directory->state();
     if (s.has("tokenizer") && s.text("tokenize") == "auto") japanese = s.text("tokenizer");
+    if (const size_t at = japanese.find("ja-mecab"); at != std::string::npos) japanese = japanese.substr(at);  // among several
   }
   ValidatorRank rank{run_.first(), japanese, run_.ranks_here()};
   rank.screen = run_.progress.screen();
   rank.stop = [this] { return run_.stop_asked(); };
   validator_.emplace(config, *run_.vocabularies, rank);
   if (validator_->truncated() > 0) run_.say(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
-  if (run_.first()) validation_ = sha256_hex(sha256_file(*run_.files, config.source) + sha256_file(*run_.files, config.target));
-  if (const auto& choice = validator_->tokenizer()) {
-    tokenizer_ = choice->tokenizer.name();
-    if (!choice->notice().empty()) run_.say(choice->notice());
-  }
+  std::string texts;
+  if (run_.first())
+    for (const ValidSet& set : config.texts()) texts += sha256_file(*run_.files, set.source) + sha256_file(*run_.files, set.target);
+  if (run_.first()) validation_ = sha256_hex(texts);
+  tokenizer_ = validator_->tokenizer();
+  for (const std::string& line : validator_->notices()) run_.say(line);
 }
 
 void ValidationLoop::validate() {
@@ -87,6 +89,7 @@ void ValidationLoop::consider(const Validator::Result& result, const FetchWeight
   run_.progress.validation({.step = run_.step(),
                             .epoch = status_.epoch,
                             .scores = result.scores,
+                            .by_direction = result.by_direction,
                             .metric = config.deciding_metric(),
                             .best = verdict.best,
                             .by = verdict.by,
@@ -110,7 +113,7 @@ std::vector<std::string> ValidationLoop::advice() const {
     lines.push_back(fmt::format(
         "the best model's translations of the validation set are short, {:.2f} of their references' words; to look for penalties that "
         "mend that: starling tune-search --model {} --source {} --target {} --length-penalties 0.6,1,1.5,2 --coverage-penalties 0,0.2",
-        length_ratio_, run_.config.train.output, run_.config.valid.source, run_.config.valid.target));
+        length_ratio_, run_.config.train.output, run_.config.valid.texts().front().source, run_.config.valid.texts().front().target));
   return lines;
 }
 

@@ -76,7 +76,9 @@ void check_valid(const ValidConfig& c) {
     throw ConfigError(fmt::format("valid.{} is set, but valid.{} is not; name both files, or none for no validation",
                                   c.source.empty() ? "target" : "source", c.source.empty() ? "source" : "target"));
   }
-  if (c.source.empty() && !c.metrics.empty()) {
+  if (!c.source.empty() && !c.sets.empty())
+    throw ConfigError("valid.source and valid.sets are both set; move the text of valid.source to the list, or leave the list out");
+  if (c.source.empty() && c.sets.empty() && !c.metrics.empty()) {
     throw ConfigError(
         "valid.metrics are asked for, but there is nothing to validate on; name valid.source and valid.target, or set valid.metrics to []");
   }

@@ -108,6 +108,42 @@ void fold_shorthand(DataOptions& data, CorpusShorthand& shorthand, bool from_fil
   shorthand = {};
 }
 
+// Collects the directions of the corpora that name their languages; with several, each corpus has them, and its tag.
+void fold_languages(Config& c) {
+  const auto named = [](const auto& text) { return !text.source_language.empty() || !text.target_language.empty(); };
+  if (c.languages.directions.empty() && std::none_of(c.data.train.begin(), c.data.train.end(), named)) return;
+  std::vector<std::string>& all = c.languages.directions;
+  const auto complete = [&](auto& text, const std::string& key) {
+    for (auto [code, whole, name] : {std::tuple(&text.source_language, &c.languages.source, "source-language"),
+                                     {&text.target_language, &c.languages.target, "target-language"}}) {
+      if (code->empty()) *code = *whole;
+      if (code->empty())
+        throw ConfigError(fmt::format("{0}.{1} is missing; give each corpus its languages, or data.{1} for those without", key, name));
+      if (!is_language_code(*code))
+        throw ConfigError(fmt::format("{}.{}: '{}' is not a language code; give one such as en, de, pt-BR or zh-Hant", key, name, *code));
+    }
+  };
+  for (size_t i = 0; i < c.data.train.size(); ++i) {
+    CorpusFiles& corpus = c.data.train[i];
+    complete(corpus, fmt::format("data.train.{}", i));
+    const std::string direction = corpus.source_language + ":" + corpus.target_language;
+    if (std::find(all.begin(), all.end(), direction) == all.end()) all.push_back(direction);
+  }
+  for (size_t i = 0; i < c.valid.sets.size(); ++i) complete(c.valid.sets[i], fmt::format("valid.sets.{}", i));
+  const std::vector<std::string> tags = language_tags(c.languages);
+  if (all.size() == 1 && c.languages.source.empty() && c.languages.target.empty())
+    std::tie(c.languages.source, c.languages.target) = parse_direction(all.front(), "data.directions");
+  if (all.size() == 1) all.clear();
+  if (tags.empty()) return;
+  for (CorpusFiles& corpus : c.data.train)
+    if (corpus.tag.empty()) corpus.tag = language_tag(corpus.target_language);
+  for (ValidSet& set : c.valid.sets)
+    if (set.tag.empty()) set.tag = language_tag(set.target_language);
+  if (!c.valid.source.empty() && c.valid.search.source_prefix.empty())
+    throw ConfigError(
+        "valid.source: the model has several target languages; list the validation texts and their languages in valid.sets instead");
+}
+
 std::optional<std::string> given_text(const ConfigDocument& document, const std::vector<Override>& overrides, const std::string& section,
                                       const std::string& key) {
   std::optional<std::string> text;
@@ -127,11 +163,11 @@ void follow_what_was_emptied(const ConfigDocument& document, const std::vector<O
     return overridden ? command_line : document.has(section, key) ? file : nowhere;
   };
   const Place source = place("valid", "source"), metrics = place("valid", "metrics");
-  if (c.valid.source.empty()) {
+  if (c.valid.source.empty() && c.valid.sets.empty()) {
     if (source > nowhere && place("valid", "target") < command_line) c.valid.target.clear();
     if (c.valid.target.empty() && (metrics == nowhere || (source > nowhere && metrics == file))) c.valid.metrics.clear();
     if (source == command_line && place("valid", "early-stopping") < command_line) c.valid.early_stopping = 0;
-  } else if (c.valid.metrics.empty() && source == command_line && metrics == file &&
+  } else if (c.valid.metrics.empty() && !c.valid.source.empty() && source == command_line && metrics == file &&
              document.scalar("valid", "source").value_or(ConfigDocument::Scalar{}).text.empty()) {
     c.valid.metrics = ValidConfig{}.metrics;  // the list was empty because there was nothing to validate on
   }
@@ -174,6 +210,7 @@ Config parse(std::string_view text, const std::string& file, const std::vector<O
     fold_shorthand(config.data, shorthand, false);
   }
   follow_what_was_emptied(document, overrides, config);
+  fold_languages(config);
   config.vocab.training.seed = config.train.seed;
   check_settings(config);
   return config;
@@ -198,7 +235,8 @@ void require_data(const Config& config) {
     throw ConfigError(fmt::format("data: {}", e.what()));
   }
   try {
-    if (config.valid.enabled()) require_files({config.valid.source, config.valid.target, "", 1});
+    if (config.valid.enabled())
+      for (const ValidSet& set : config.valid.texts()) require_files({set.source, set.target, "", 1});
   } catch (const ConfigError& e) {
     throw ConfigError(fmt::format("valid: {}", e.what()));
   }

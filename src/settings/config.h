@@ -30,6 +30,12 @@ void visit(Visitor& v, CorpusFiles& c) {
   v.field("target", c.target, "target text, one sentence a line; plain, .gz or .zst");
   v.field("tsv", c.tsv, "in place of source and target: one file, source and target separated by a tab");
   v.field("weight", c.weight, "how often an epoch shows a sentence of this corpus, on average", 0.0, 10000.0);
+  v.field("source-language", c.source_language, "code of the corpus's source language; empty = data.source-language");
+  v.field("target-language", c.target_language,
+          "code of its target language; empty = data.target-language; corpora of several make a model for several directions");
+  v.field("tag", c.tag,
+          "pieces of the vocabulary, with spaces between them, in front of each source sentence; empty = none, or >>CODE<< if there are "
+          "several target languages");
 }
 
 struct VocabConfig {
@@ -144,8 +150,26 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("max-minutes", c.max_minutes, "stop after this many minutes of wall clock, resumed runs included; 0 = off", 0.0, kMostMinutes);
 }
 
+// A text to validate on.
+struct ValidSet {
+  std::string source, target;                    // files
+  std::string source_language, target_language;  // codes; "": not said
+  std::string tag;                               // pieces in front of each source
+  // What reports call it: its direction, such as "en:de", or "".
+  std::string direction() const { return target_language.empty() ? "" : source_language + ":" + target_language; }
+};
+template <class Visitor>
+void visit(Visitor& v, ValidSet& c) {
+  v.field("source", c.source, "source text, one sentence a line");
+  v.field("target", c.target, "its reference translation");
+  v.field("source-language", c.source_language, "code of the source's language; empty = data.source-language");
+  v.field("target-language", c.target_language, "code of the target's language; empty = data.target-language");
+  v.field("tag", c.tag, "as data.train.0.tag");
+}
+
 struct ValidConfig {
-  std::string source, target;  // both empty: no validation
+  std::string source, target;  // the only text
+  std::vector<ValidSet> sets;  // or one of each direction; with neither there is no validation
   int64_t every = 0;           // updates, 0: see distances() in run/post_update_actions.h
   std::vector<std::string> metrics = {"cross-entropy", "bleu", "chrf"};
   std::string tokenize = "auto";  // see metrics/tokenizer_choice.h
@@ -155,7 +179,9 @@ struct ValidConfig {
   int64_t batch_tokens = 4000;
 
   // Returns whether the configuration asks for validation.
-  bool enabled() const { return !source.empty() && !metrics.empty(); }
+  bool enabled() const { return (!source.empty() || !sets.empty()) && !metrics.empty(); }
+  // Returns all texts.
+  std::vector<ValidSet> texts() const { return sets.empty() && !source.empty() ? std::vector{ValidSet{source, target}} : sets; }
   // Returns the metric that selects the best model and decides early stopping; "" if there are no metrics.
   std::string deciding_metric() const {
     if (early_stopping_metric != "first") return early_stopping_metric;
@@ -166,6 +192,8 @@ template <class Visitor>
 void visit(Visitor& v, ValidConfig& c) {
   v.field("source", c.source, "source text for validation; empty = no validation");
   v.field("target", c.target, "its reference translation");
+  v.records("sets", c.sets,
+            "in place of source and target: a list of texts, of one direction each, for models of several; scores are their means");
   v.field("every", c.every,
           "updates between two validations; 0 = a tenth of the run, in updates or minutes, but at most 1000 updates; in a run limited by "
           "minutes, validations take at most a quarter of the time",

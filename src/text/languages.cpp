@@ -23,6 +23,34 @@ void check(const Languages& languages, const std::string& section) {
   for (const auto& [key, code] : {std::pair("source-language", &languages.source), {"target-language", &languages.target}})
     if (!code->empty() && !is_language_code(*code))
       throw ConfigError(fmt::format("{}.{}: '{}' is not a language code; give one such as en, de, pt-BR or zh-Hant", section, key, *code));
+  for (const std::string& direction : languages.directions) parse_direction(direction, section + ".directions");
+}
+
+std::pair<std::string, std::string> parse_direction(const std::string& direction, const std::string& key) {
+  const size_t colon = direction.find(':');
+  if (colon != std::string::npos) {
+    const std::string source = direction.substr(0, colon), target = direction.substr(colon + 1);
+    if (is_language_code(source) && is_language_code(target)) return {source, target};
+  }
+  throw ConfigError(fmt::format("{}: '{}' is not a direction; write en:de, zh-Hant:en and so on", key, direction));
+}
+
+std::vector<std::string> target_languages(const Languages& languages) {
+  std::vector<std::string> targets;
+  for (const std::string& direction : languages.directions) {
+    const std::string target = parse_direction(direction, "data.directions").second;
+    if (std::find(targets.begin(), targets.end(), target) == targets.end()) targets.push_back(target);
+  }
+  return targets;
+}
+
+std::string language_tag(std::string_view target) { return fmt::format(">>{}<<", target); }
+
+std::vector<std::string> language_tags(const Languages& languages) {
+  std::vector<std::string> tags = target_languages(languages);
+  if (tags.size() < 2) return {};
+  for (std::string& tag : tags) tag = language_tag(tag);
+  return tags;
 }
 
 std::string main_language(std::string_view code) {

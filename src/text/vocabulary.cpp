@@ -154,6 +154,20 @@ int32_t Vocabulary::id_of(const std::string& piece) const {
   return id < size_ && processor_->IdToPiece(id) == piece ? id : -1;
 }
 
+std::vector<int32_t> Vocabulary::ids_of(std::string_view pieces, const std::string& key) const {
+  std::vector<int32_t> ids;
+  for (size_t begin = 0; begin < pieces.size();) {
+    const size_t end = std::min(pieces.find(' ', begin), pieces.size());
+    const std::string piece(pieces.substr(begin, end - begin));
+    begin = end + 1;
+    if (piece.empty()) continue;
+    const int32_t id = id_of(piece);
+    if (id < 0) throw ConfigError(fmt::format("{}: the vocabulary has no piece '{}'; pieces are separated by spaces", key, piece));
+    ids.push_back(id);
+  }
+  return ids;
+}
+
 std::string Vocabulary::piece(int32_t id) const {
   CHECK(id >= 0 && id < size_, "id {} of {} pieces", id, size_);
   return processor_->IdToPiece(id);

@@ -58,6 +58,8 @@ class Vocabulary {
   bool knows(std::string_view text) const;
   /// Returns the number of a piece; -1 if there is none.
   int32_t id_of(const std::string& piece) const;
+  /// Returns the numbers of pieces with spaces between them. Throws ConfigError, beginning with `key`, for a piece that is not there.
+  std::vector<int32_t> ids_of(std::string_view pieces, const std::string& key) const;
   /// Returns the text of one piece, for logs and tests.
   std::string piece(int32_t id) const;
 
@@ -91,6 +93,7 @@ struct VocabularyOptions {
   int64_t size = 8000;                   // pieces; the result has fewer if the text does not yield that many
   std::string normalization = "spaces";  // one of kNormalizations (text/normalization.h)
   int64_t sample_lines = 0;              // distinct lines; 0: as many as memory and time allow
+  std::vector<std::string> symbols;      // pieces that stand for no text, such as the tags of languages; without commas
   double character_coverage = 0.9999;    // share of characters with a piece of their own; the rest becomes <unk>
   uint64_t seed = 1;                     // of the sample
   int threads = 16;          // fixed instead of the machine's number: unigram training sums floats per thread, so the result depends on it

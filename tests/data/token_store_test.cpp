@@ -75,6 +75,29 @@ TEST_F(TokenStoreTest, HoldsTheTokensOfEveryPairInOrder) {
   EXPECT_EQ(store.tokens(), tokens);
 }
 
+// In front of each source of the corpus, before the filters, and part of what a store is made from.
+TEST_F(TokenStoreTest, ATagStandsInFrontOfEachSource) {
+  write_corpus("ka lo\n\nmi\n", "ka\nlo\nmi\n");
+  build();
+  const std::string tag = vocabulary_.piece(vocabulary_.encode("lo").front());
+  options_.train.push_back(options_.train.front());
+  options_.train.back().tag = tag;
+  const TokenStore store = build();
+  EXPECT_FALSE(store.reused());
+  ASSERT_EQ(store.size(), 4) << "a blank line stays empty";
+  for (int64_t i = 0; i < 2; ++i) {
+    PackedTokens plain, tagged, target, same;
+    store.append(i, plain, target);
+    store.append(2 + i, tagged, same);
+    plain.tokens.insert(plain.tokens.begin(), vocabulary_.id_of(tag));
+    EXPECT_EQ(tagged.tokens, plain.tokens);
+    EXPECT_EQ(same.tokens, target.tokens);
+  }
+  EXPECT_TRUE(build().reused());
+  options_.train.back().tag = "▁missing";
+  EXPECT_THROW(build(), ConfigError);
+}
+
 TEST_F(TokenStoreTest, DoesNotDependOnThreads) {
   write_corpus(test::sentences(3, 40000), test::sentences(4, 40000));  // more than two blocks
   for (const int threads : {1, 2, 5}) build_shards(7000, threads, std::to_string(threads));
