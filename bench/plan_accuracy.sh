@@ -3,15 +3,21 @@
 # Each layout is measured over Open MPI and simulated with the rates that were measured just before and just after it, since a machine may
 # change its speed within minutes. A row has the medians over the rounds, and how many of its times lay within the interval predicted for
 # them (without a record of this host).
-# Usage: [RANKS=4] bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]     about seven minutes a round; two cores with nothing else to do
+# Usage: [RANKS=4] [RATE=1gbit] bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]     about seven minutes a round; two cores, nothing else to do
 # NAME: only layouts whose model or name has it. RANKS: as many as that, which then share the cores; stages are divided among two of them,
-# and the others are replicas.
+# and the others are replicas. RATE: in place of the layouts, two replicas and their strategies over a link of this rate between network
+# namespaces (tools/network.sh; needs root), blocking and overlapped.
 set -euo pipefail
 starling=$(realpath "${1:?usage: bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]}")
+cd "$(dirname "$0")/.."
 rounds=${2:-3} only=${3:-}
 out=$(mktemp -d); export XDG_STATE_HOME=$out; trap 'rm -rf "$out"' EXIT
 value() { sed -n "s/^ *\"$2\": \([-0-9.e+]*\),*$/\1/p" "$1" | head -n 1; }
 ranks() {
+  if [[ -n ${RATE:-} ]]; then
+    tools/network.sh mpirun 2 --rate "$RATE" --core-per-host -- "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }
+    return
+  fi
   mpirun --allow-run-as-root --oversubscribe --bind-to none -n "${RANKS:-2}" "$starling" "$@" 2>"$out/stderr" ||
     { cat "$out/stderr" >&2; exit 1; }
 }
@@ -33,6 +39,14 @@ layouts=(  # model, name, batch tokens of a worker, options
   "gnmt-small|attention at the top: 2 stages in 4 pieces of time|2000|$top $pieces"
   "gnmt-small|attention at the top: hybrid of 2 stages|2000|$top $pieces --parallel.hybrid true"
 )
+if [[ -n ${RATE:-} ]]; then
+  layouts=()
+  for overlap in false true; do
+    ways="$([[ $overlap == true ]] && echo overlapped || echo blocking)|1000|--parallel.pipeline 1 --strategy.overlap $overlap"
+    layouts+=("transformer-small|$RATE: all-reduce, $ways" "transformer-small|$RATE: sharded optimizer, $ways --strategy.sharded-optimizer true"
+              "transformer-small|$RATE: largest 1 % of gradients, $ways --strategy.name gradient-dropping")
+  done
+fi
 calibrate() { ranks "${common[@]}" --batch-tokens 1000 --batches 4 --steps 8 --write-cluster "$1" >/dev/null; }
 for ((round = 1; round <= rounds; ++round)); do
   calibrated=
