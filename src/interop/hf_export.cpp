@@ -216,7 +216,7 @@ nlohmann::json generation_json(const LoadedModel& m, const HfShape& s, int64_t p
   if (!o.allow_unknown) bad.push_back(nlohmann::json::array({v.unk()}));
   nlohmann::json json{{"num_beams", o.beam},
                       {"length_penalty", o.length_penalty},
-                      {"max_length", positions},
+                      {"max_length", std::min<int64_t>(positions, 512)},
                       {"bad_words_ids", bad},
                       {"pad_token_id", s.pad},
                       {"eos_token_id", v.eos()},

@@ -74,6 +74,7 @@ void set_hf_languages(const ForeignFiles& folder, const HfConfig& c, const HfPie
           "tokenizer_config.json says legacy_behaviour, which puts the source's language behind the text; here it stands in front, as NLLB "
           "was trained.");
   }
+  if (c.forced >= 0) search.target_prefix = p.target.at(static_cast<size_t>(c.forced));
   const auto is_language = [&](const std::string& piece) {
     return marian ? is_marian_language(piece) : is_m2m_language(piece) || is_nllb_language(piece);
   };
@@ -81,8 +82,7 @@ void set_hf_languages(const ForeignFiles& folder, const HfConfig& c, const HfPie
   if (example == p.source.end()) return;
   if (!marian) search.source_prefix = hf_language_piece(p.source, languages.source);
   std::string& of_target = marian ? search.source_prefix : search.target_prefix;
-  of_target = hf_language_piece(p.source, languages.target);
-  if (!marian && of_target.empty() && c.forced >= 0) of_target = p.target.at(static_cast<size_t>(c.forced));
+  if (const std::string piece = hf_language_piece(p.source, languages.target); !piece.empty()) of_target = piece;
   const auto note = [&](const char* key, const std::string& prefix) {
     if (!prefix.empty()) notes.push_back(fmt::format("{}: {}, which decode.yml has and translate's options can change.", key, prefix));
   };

@@ -158,11 +158,13 @@ TEST_F(HfRefusals, MutationsAreReadOrRefused) {
       {"marian", {"config.json", "generation_config.json", "model.safetensors", "vocab.json", "tokenizer_config.json", "source.spm"}},
       {"m2m", {"config.json", "model.safetensors.index.json", "model-00001-of-00002.safetensors", "vocab.json"}},
       {"nllb", {"config.json", "model.safetensors", "special_tokens_map.json", "sentencepiece.bpe.model"}}};
+  std::vector<HfInMemory> whole;
+  for (const auto& [fixture, names] : mutated) whole.emplace_back(*files_, kHfFolders + "/" + fixture);
   Random random(5, 9);
   int refused = 0;
   for (int i = 0; i < 1000; ++i) {
-    const auto& [fixture, names] = mutated[static_cast<size_t>(i) % mutated.size()];
-    HfInMemory folder(*files_, kHfFolders + "/" + fixture);
+    const std::vector<std::string>& names = mutated[static_cast<size_t>(i) % mutated.size()].second;
+    HfInMemory folder = whole[static_cast<size_t>(i) % mutated.size()];
     std::string& bytes = folder.content(names[random.below(names.size())]);
     for (int k = 0; k < 1 + i % 4; ++k) {
       char& c = bytes[random.below(std::min<uint64_t>(bytes.size(), 8000))];  // of weights the header

@@ -211,6 +211,9 @@ TEST_F(HfImport, LanguagesSelectTags) {
   EXPECT_EQ(prefixes(import(f.path())).second, "__de__");
   // MarianMT has the target's tag in front of the source.
   const HfFolder marian = folder("marian");
+  marian.set("config.json", "forced_bos_token_id", 12);
+  EXPECT_EQ(prefixes(import(marian.path())).second, "'");
+  marian.set("config.json", "forced_bos_token_id", nullptr);
   Json numbers = marian.json("vocab.json");
   const std::string given_up = "Ü";
   if (!numbers.contains(given_up)) GTEST_FAIL() << "the fixture has no such piece";
