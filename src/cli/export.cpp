@@ -17,14 +17,15 @@ void run_export(ExportOptions o, const std::string& format) {
 }  // namespace
 
 void add_export(CLI::App& app) {
-  auto* sub = app.add_subcommand("export", "write a model in the format of CTranslate2, Argos, Marian or Firefox");
+  auto* sub = app.add_subcommand("export", "write a model in the format of CTranslate2, Argos, Hugging Face, Marian or Firefox");
   auto o = std::make_shared<ExportOptions>();
   auto format = std::make_shared<std::string>();
   sub->add_option("-m,--model", o->model, "run directory, checkpoint or model directory")->required();
   sub->add_option("--to", *format,
-                  "ctranslate2: a directory; argos: an .argosmodel; marian: model.npz; bergamot: model.bin, for Firefox too")
+                  "ctranslate2: a directory; argos: an .argosmodel; marian: model.npz; bergamot: model.bin, for Firefox too; "
+                  "huggingface: a folder for transformers")
       ->required()
-      ->check(CLI::IsMember({"ctranslate2", "argos", "marian", "bergamot"}));
+      ->check(CLI::IsMember(words(ExportFormat())));
   sub->add_option("-o,--output", o->output, "directory (argos: file) to write; must not exist")->required();
   sub->add_flag("--int8", o->integers, "matrices as 8-bit integers");
   sub->add_option("--source-language", o->languages.source, "code of the source's language; default: the model's");

@@ -24,7 +24,9 @@ class Vocabularies {
   const Vocabulary& source() const { return source_; }
   const Vocabulary& target() const { return target_ ? *target_ : source_; }
   bool joint() const { return !target_.has_value(); }
-  ModelVocabulary sizes() const { return {source().size(), target().size(), target().bos(), target().eos(), target().unk()}; }
+  ModelVocabulary sizes() const {
+    return {source().size(), target().size(), target().bos(), target().eos(), target().unk(), target().pad()};
+  }
 
  private:
   Vocabulary source_;

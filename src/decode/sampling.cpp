@@ -72,6 +72,7 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
     Backend& backend = model.parameters().backend();
     const Tensor logits = logits_of(backend, model.next_output(*state, step.tokens, step.sentences, step.parents));
     if (!options.allow_unknown && vocabulary.unknown >= 0) forbid(backend, model.output_shard(), vocabulary.unknown, logits);
+    if (vocabulary.padding >= 0) forbid(backend, model.output_shard(), vocabulary.padding, logits);
     const Tensor tokens({logits.rows()}, DType::i32, backend.memory());
     sample(backend, logits, model.output_shard(), {std::move(step.uniforms), backend.memory()}, tokens);
     drawn.resize(live.size());

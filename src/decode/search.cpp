@@ -212,7 +212,7 @@ void Search::find_best(const OutputProduct& output) {
 // Forbidden tokens are skipped but keep their probability: log-probabilities are the model's, as `score` prints them.
 bool Search::allowed(const Sentence& s, int32_t token) const {
   const ModelVocabulary& v = model_.vocabulary();
-  return !(token == v.end && s.options.fixed_length) && !(token == v.unknown && !s.options.allow_unknown);
+  return !(token == v.end && s.options.fixed_length) && !(token == v.unknown && !s.options.allow_unknown) && token != v.padding;
 }
 
 // Pushes the hypothesis' continuation of this rank, or the next allowed one, onto the heap; nothing if all are taken.
@@ -291,7 +291,8 @@ void Search::finish(Sentence& s, int32_t prefix, int32_t row, double log_probabi
 }
 
 int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary) {
-  return options.beam + (options.fixed_length ? 1 : 0) + (vocabulary.unknown >= 0 && !options.allow_unknown ? 1 : 0);
+  return options.beam + (options.fixed_length ? 1 : 0) + (vocabulary.unknown >= 0 && !options.allow_unknown ? 1 : 0) +
+         (vocabulary.padding >= 0 ? 1 : 0);
 }
 
 SearchOptions search_defaults(const std::string& preset) {

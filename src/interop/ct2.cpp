@@ -114,6 +114,7 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
   config.source_end = t.source_end;
   config.norm_epsilon = t.epsilon;
   if (config.decoder_start == DecoderStart::token && t.start == t.end) config.decoder_start = DecoderStart::end;
+  if (config.decoder_start == DecoderStart::token && t.start == "<pad>") config.decoder_start = DecoderStart::pad;
   if (config.decoder_start == DecoderStart::token && t.start != t.begin)
     throw ConfigError(fmt::format("{}: the decoder begins with {}, which is neither {} nor {}", where, t.start, t.begin, t.end));
 

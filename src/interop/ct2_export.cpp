@@ -166,10 +166,13 @@ std::vector<std::pair<std::string, std::string>> ct2_files(FileSystem& files, co
   }
   const Vocabulary &source = d.vocabularies.source(), &target = d.vocabularies.target();
   const std::string end = target.piece(target.eos()), begin = target.bos() >= 0 ? target.piece(target.bos()) : end;
+  const std::string start = c.decoder_start == DecoderStart::token ? begin
+                            : c.decoder_start == DecoderStart::pad ? target.piece(target.pad())
+                                                                   : end;
   const nlohmann::json config{{"unk_token", target.piece(target.unk())},
                               {"bos_token", begin},
                               {"eos_token", end},
-                              {"decoder_start_token", c.decoder_start == DecoderStart::token ? begin : end},
+                              {"decoder_start_token", start},
                               {"add_source_bos", false},
                               {"add_source_eos", c.source_end},
                               {"layer_norm_epsilon", c.norm_epsilon}};

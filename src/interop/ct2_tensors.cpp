@@ -3,7 +3,6 @@
 #include <cmath>
 #include <set>
 
-#include "backend/reference/reference.h"
 #include "interop/ct2.h"
 #include "interop/ct2_names.h"
 
@@ -12,31 +11,7 @@ namespace {
 
 constexpr const char* kPositions = "/position_encodings/encodings";
 
-float half_to_float(uint16_t h) {
-  const int exponent = h >> 10 & 31, fraction = h & 1023;
-  const float sign = h >> 15 ? -1.0f : 1.0f;
-  if (exponent == 31) return fraction ? NAN : sign * INFINITY;
-  return sign *
-         (exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24) : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25));
-}
-
-template <class T, class F>
-std::vector<float> floats_by(std::string_view bytes, F f) {
-  std::vector<float> values;
-  for (const T x : elements_of<T>(bytes)) values.push_back(f(x));
-  return values;
-}
-
-// Elements of any type, without their scale.
-std::vector<float> plain_floats(const ForeignArray& a) {
-  const auto number = [](auto x) { return static_cast<float>(x); };
-  if (a.type == "i1") return floats_by<int8_t>(a.bytes, number);
-  if (a.type == "i2") return floats_by<int16_t>(a.bytes, number);
-  if (a.type == "i4") return floats_by<int32_t>(a.bytes, number);
-  if (a.type == "f2") return floats_by<uint16_t>(a.bytes, half_to_float);
-  if (a.type == "b2") return floats_by<bf16>(a.bytes, [](bf16 x) { return widen(x); });
-  return elements_of<float>(a.bytes);
-}
+std::vector<float> plain_floats(const ForeignArray& a) { return float_values(a.type, a.bytes); }
 
 // A weight, which must be a matrix or a vector with as many elements as its shape says; null if there is none.
 const ForeignArray* weight_in(const Ct2File& file, const std::string& name, const std::string& where) {
@@ -137,13 +112,6 @@ class Ct2Architecture {
           return;
         }
     c.position_table = rows_of(*source);
-  }
-  static bool are_sinusoids(const std::vector<float>& values, int64_t D, int64_t first) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      const auto at = static_cast<int64_t>(i);
-      if (std::abs(values[i] - sinusoid(first + at / D, at % D, D)) > 1e-6) return false;
-    }
-    return true;
   }
   void tied(ModelConfig& c) const {
     const ForeignArray *source = source_table(), *target = required("decoder/embeddings/weight"),

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "interop/ct2_export.h"
+#include "interop/hf_export.h"
 #include "interop/marian_bin.h"
 #include "interop/marian_export.h"
 #include "interop/npz.h"
@@ -75,6 +76,11 @@ NamedFiles ctranslate2_files(FileSystem& system, const LoadedModel& model, bool 
   return files;
 }
 
+NamedFiles huggingface_files(const LoadedModel& model, bool integers, Notes& notes) {
+  if (integers) throw ConfigError("--int8: Hugging Face's folders hold floats; leave it out, and quantise the model there");
+  return hf_files(model, notes);
+}
+
 // A package, which is installed by unpacking it: one folder with the model, metadata and the SentencePiece model of both sides.
 std::string argos_package(FileSystem& system, const LoadedModel& model, bool integers, Notes& notes) {
   const ModelDescription& d = model.description;
@@ -119,6 +125,8 @@ std::vector<std::string> export_model(FileSystem& files, const ExportOptions& o)
     content.emplace_back(o.output, argos_package(files, model, o.integers, notes));
   else if (o.to == ExportFormat::ctranslate2)
     content = ctranslate2_files(files, model, o.integers, notes);
+  else if (o.to == ExportFormat::huggingface)
+    content = huggingface_files(model, o.integers, notes);
   else
     content = marian_files(model, o.to == ExportFormat::bergamot, o.integers, notes);
 

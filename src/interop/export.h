@@ -11,8 +11,8 @@
 
 namespace starling {
 
-enum class ExportFormat : uint8_t { ctranslate2, argos, marian, bergamot };
-constexpr auto words(ExportFormat) { return std::array{"ctranslate2", "argos", "marian", "bergamot"}; }
+enum class ExportFormat : uint8_t { ctranslate2, argos, marian, bergamot, huggingface };
+constexpr auto words(ExportFormat) { return std::array{"ctranslate2", "argos", "marian", "bergamot", "huggingface"}; }
 
 struct ExportOptions {
   std::string model, output;

@@ -34,6 +34,12 @@ std::vector<T> elements_of(std::string_view bytes) {
   return elements;
 }
 
+// The elements of a type, "f4", "f2", "b2" (bf16), "i1", "i2" or "i4", as floats.
+std::vector<float> float_values(std::string_view type, std::string_view bytes);
+
+// Whether a table [rows, width] holds Starling's own signals of positions, the first row that of position `first`.
+bool are_sinusoids(const std::vector<float>& table, int64_t width, int64_t first);
+
 // The transpose of a matrix [rows, columns].
 template <class T>
 std::vector<T> transposed(const std::vector<T>& matrix, int64_t rows, int64_t columns) {

@@ -5,6 +5,7 @@
 
 #include "base/hash64.h"
 #include "base/user_directories.h"
+#include "interop/hf.h"
 #include "interop/import.h"
 
 namespace starling {
@@ -18,9 +19,12 @@ std::string foreign_file(FileSystem& files, const std::string& path) {
       if (path.ends_with(end)) return path;
     return "";
   }
-  if (info.kind != FileKind::directory || files.exists(join_path(path, "model.safetensors")) ||
-      files.exists(join_path(path, "checkpoints")))
+  if (info.kind != FileKind::directory || files.exists(join_path(path, "config.yml")) || files.exists(join_path(path, "checkpoints")))
     return "";
+  if (files.exists(join_path(path, "config.json")))
+    for (const std::string& name : files.list(path))
+      if (is_hf_weights(name)) return join_path(path, name);
+  if (files.exists(join_path(path, "model.safetensors"))) return "";
   for (const char* name : {"model.bin", "model/model.bin"})
     if (files.exists(join_path(path, name))) return join_path(path, name);
   for (const std::string& name : files.list(path))

@@ -17,8 +17,8 @@ enum class HiddenActivation : uint8_t { relu, swish, gelu, gelu_tanh, gelu_sigmo
 constexpr auto words(HiddenActivation) { return std::array{"relu", "swish", "gelu", "gelu-tanh", "gelu-sigmoid"}; }
 enum class Autoregression : uint8_t { self_attention, ssru };
 constexpr auto words(Autoregression) { return std::array{"self-attention", "ssru"}; }
-enum class DecoderStart : uint8_t { token, end, zero };
-constexpr auto words(DecoderStart) { return std::array{"token", "end", "zero"}; }
+enum class DecoderStart : uint8_t { token, end, zero, pad };
+constexpr auto words(DecoderStart) { return std::array{"token", "end", "zero", "pad"}; }
 enum class AttentionScore : uint8_t { additive, normalized, dot };
 constexpr auto words(AttentionScore) { return std::array{"additive", "normalized", "dot"}; }
 enum class AttentionQuery : uint8_t { current, previous };
@@ -111,7 +111,7 @@ void visit(Visitor& v, ModelConfig& c) {
            "how the decoder looks back: by self-attention, or by simpler recurrent units (SSRU), whose steps cost the same at any length")
       .needs(preset, transformers);
   v.choice("decoder-start", c.decoder_start,
-           "the decoder's first input: the vocabulary's <s>, its </s> (end), or, as in Marian, an embedding of zeros")
+           "the decoder's first input: the vocabulary's <s>, its </s> (end), its <pad>, or, as in Marian, an embedding of zeros")
       .needs(preset, transformers);
   v.field("output-bias", c.output_bias, "the output layer has a bias for each piece").needs(preset, transformers);
   v.field("source-end", c.source_end, "the encoder reads an end of sentence behind the source").needs(preset, transformers);

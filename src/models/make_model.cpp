@@ -28,6 +28,8 @@ std::unique_ptr<Model> declare_model(const ModelConfig& config, const ModelVocab
                                      const ModelPart& part) {
   if (vocabulary.begin < 0 && config.decoder_start == DecoderStart::token)
     throw ConfigError("the target vocabulary has no <s> to begin with; set model.decoder-start: zero, or train a vocabulary that has it");
+  if (vocabulary.padding < 0 && config.decoder_start == DecoderStart::pad)
+    throw ConfigError("model.decoder-start: the target vocabulary has no <pad> to begin with; set it to token or zero");
   if (architecture_of(config.preset) == Architecture::gnmt) return std::make_unique<Gnmt>(config, vocabulary, backend, part);
   return std::make_unique<Transformer>(config, vocabulary, backend, part);
 }

@@ -17,6 +17,7 @@ struct ModelVocabulary {
   int64_t source_size = 0, target_size = 0;
   int32_t begin = 1, end = 2;  // begin of sentence (the decoder's first input), end of sentence
   int32_t unknown = -1;        // the token for text that the target vocabulary does not cover; -1: there is none
+  int32_t padding = -1;        // a token that no translation has, as other programs' vocabularies have one; -1: there is none
 };
 
 // A table with one row per token: which sides look rows up in it, and whether it is also the output projection, which touches every row.

@@ -56,6 +56,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   if (const ShardGroup* shards = store_.shards()) require_shards(config, shards->size());
   if (config.decoder_start == DecoderStart::zero) vocabulary_.begin = kZeroEmbedding;
   if (config.decoder_start == DecoderStart::end) vocabulary_.begin = vocabulary_.end;
+  if (config.decoder_start == DecoderStart::pad) vocabulary_.begin = vocabulary_.padding;
   const int64_t D = config.width;
   const double epsilon = config.norm_epsilon;
   const Activation activation = activation_of(config.activation);

@@ -67,7 +67,7 @@ class Vocabulary {
   int32_t unk() const { return unk_; }
   int32_t bos() const { return bos_; }  // the decoder's first input; -1: none, as in vocabularies of Marian's models
   int32_t eos() const { return eos_; }
-  int32_t pad() const { return pad_; }  // -1: none, as in every vocabulary that Starling trains
+  int32_t pad() const { return pad_; }  // never produced; -1: none, as in every vocabulary that Starling trains
 
   const std::string& bytes() const { return bytes_; }
   uint64_t hash() const { return hash_; }  // of bytes()

@@ -18,8 +18,8 @@ class FakeModel : public Model {
   std::function<std::vector<float>(int32_t sentence, const Prefix&)> attention;
   int64_t attention_calls = 0;  // steps for which it was asked
 
-  explicit FakeModel(int64_t vocabulary, int32_t unknown = -1)
-      : vocabulary_{.source_size = vocabulary, .target_size = vocabulary, .unknown = unknown},
+  explicit FakeModel(int64_t vocabulary, int32_t unknown = -1, int32_t padding = -1)
+      : vocabulary_{.source_size = vocabulary, .target_size = vocabulary, .unknown = unknown, .padding = padding},
         backend_(make_backend("reference")),
         store_(*backend_) {
     const Tensor unit({vocabulary, vocabulary}, DType::f64, backend_->memory());

@@ -17,8 +17,9 @@ namespace {
 // A model whose next token depends on the last one alone, by a table of logits.
 class Markov : public Model {
  public:
-  Markov(Backend& backend, std::vector<std::vector<double>> table, int32_t unknown = -1) : store_(backend), table_(std::move(table)) {
-    vocabulary_.unknown = unknown;
+  Markov(Backend& backend, std::vector<std::vector<double>> table, int32_t unknown = -1, int32_t padding = -1)
+      : store_(backend), table_(std::move(table)) {
+    vocabulary_.unknown = unknown, vocabulary_.padding = padding;
     vocabulary_.source_size = vocabulary_.target_size = static_cast<int64_t>(table_.size());
   }
   ParameterStore& parameters() override { return store_; }
@@ -137,6 +138,19 @@ TEST(Sampling, TheUnknownSymbolIsNotDrawnAndTheOthersShareItsProbability) {
       EXPECT_GT(drawn, 0) << spec;
     }
   }
+}
+
+TEST(Sampling, PaddingIsNeverDrawn) {
+  const auto backend = make_backend("reference", 1);
+  std::vector<std::vector<double>> table = random_table(5, 6);
+  for (auto& row : table) row[4] = 6;
+  Markov model(*backend, table, 0, 4);
+  SamplingOptions o;
+  o.samples = 200, o.allow_unknown = true;
+  const std::vector<int64_t> ids{7};
+  const Samples drawn = sample_translations(model, model.vocabulary(), packed({{3, 2}}), ids, o).at(0);
+  EXPECT_EQ(drawn.size(), 200u);
+  for (const auto& tokens : drawn) EXPECT_EQ(std::count(tokens.begin(), tokens.end(), 4), 0);
 }
 
 TEST(Sampling, RowsThatEndedAreNotComputedAndLimitsHold) {

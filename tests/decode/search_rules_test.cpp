@@ -28,8 +28,9 @@ Random random_of(uint64_t seed, int32_t sentence, const Prefix& prefix) {
 }
 
 // Random predictions and attention, as uneven as those of a trained model; `coarse` makes many equal ones.
-FakeModel random_model(uint64_t seed, int64_t vocabulary, const Sources& sources, double scale, bool coarse = false, int32_t unknown = -1) {
-  FakeModel m(vocabulary, unknown);
+FakeModel random_model(uint64_t seed, int64_t vocabulary, const Sources& sources, double scale, bool coarse = false, int32_t unknown = -1,
+                       int32_t padding = -1) {
+  FakeModel m(vocabulary, unknown, padding);
   m.logits = [=](int32_t sentence, const Prefix& prefix) {
     Random r = random_of(seed, sentence, prefix);
     std::vector<double> z(vocabulary);
@@ -264,6 +265,7 @@ std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t sou
       for (size_t i = 0; i < V; ++i) {
         if (o.fixed_length && tokens[i] == kEnd) continue;
         if (!o.allow_unknown && tokens[i] == m.vocabulary().unknown) continue;
+        if (tokens[i] == m.vocabulary().padding) continue;
         all.push_back({h.prefix, h.log_probability + values[i]});
         all.back().prefix.push_back(tokens[i]);
       }
@@ -295,7 +297,8 @@ std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t sou
 TEST(PlainSearch, IsWhatRemainsWithBothOff) {
   const Sources sources{{3, 4, kEnd}, {4, kEnd}, {5, 3, 4, 3, kEnd}};
   for (uint64_t seed = 0; seed < 30; ++seed) {
-    FakeModel m = random_model(seed, 7, sources, 1.0, seed % 2 == 0, static_cast<int32_t>(seed % 4) * 2 - 2);  // -2: there is none
+    // -2 and -1: there is none
+    FakeModel m = random_model(seed, 7, sources, 1.0, seed % 2 == 0, static_cast<int32_t>(seed % 4) * 2 - 2, seed % 3 == 1 ? 5 : -1);
     SearchOptions o = options(static_cast<int64_t>(1 + seed % 6), seed % 3 == 0 ? 0 : 0.6, 0);
     o.allow_unknown = seed % 11 == 0;
     o.n_best = seed % 5 == 0 ? o.beam : 1;

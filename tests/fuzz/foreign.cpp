@@ -1,6 +1,11 @@
 // Bytes of models of other programs: the first one says which reader gets the rest.
+#include <algorithm>
+#include <map>
+
 #include "base/error.h"
 #include "interop/ct2.h"
+#include "interop/hf.h"
+#include "interop/hf_weights.h"
 #include "interop/marian.h"
 #include "interop/marian_bin.h"
 #include "interop/npz.h"
@@ -9,11 +14,40 @@
 
 using namespace starling;
 
+namespace {
+
+// The files of a Hugging Face folder, one after another with this between them.
+constexpr std::string_view kBetween = "\xff\xfe";
+
+class FuzzedFolder : public ForeignFiles {
+ public:
+  explicit FuzzedFolder(std::string_view bytes) {
+    for (const char* name : {"config.json", "vocab.json", "model.safetensors", "source.spm", "target.spm", "tokenizer_config.json",
+                             "special_tokens_map.json", "generation_config.json", "tokenizer.json", "added_tokens.json"}) {
+      const size_t end = std::min(bytes.find(kBetween), bytes.size());
+      if (end > 0) content_[name] = bytes.substr(0, end);
+      bytes.remove_prefix(std::min(end + kBetween.size(), bytes.size()));
+    }
+    // M2M-100 and NLLB have another name for theirs.
+    if (content_.contains("source.spm") && !content_.contains("target.spm")) content_["sentencepiece.bpe.model"] = content_["source.spm"];
+    for (const auto& [name, content] : content_) names_.push_back(name);
+  }
+  const std::vector<std::string>& names() const override { return names_; }
+  std::string read(const std::string& name) const override { return content_.at(name); }
+  std::string where(const std::string& name) const override { return name; }
+
+ private:
+  std::vector<std::string> names_;
+  std::map<std::string, std::string> content_;
+};
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   try {
-    switch (data[0] % 7) {
+    switch (data[0] % 9) {
       case 0: {
         const Ct2File file = read_ct2(bytes, "fuzz");
         ct2_tensors(file, ct2_config(file, "fuzz"), "fuzz");
@@ -37,8 +71,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       case 5:
         marian_pieces(bytes, "fuzz");
         break;
-      default:
+      case 6:
         unpacked(bytes, "fuzz");
+        break;
+      case 7: {
+        const auto files = real_file_system();
+        const FuzzedFolder folder(bytes);
+        if (is_hf(folder)) read_hf(*files, folder, {}, {"en", "de"});
+        break;
+      }
+      default: {
+        const HfSettings settings(bytes, "fuzz");
+        hf_config(settings);
+        std::vector<std::string> notes;
+        hf_search(settings, &settings, 1, notes);
+      }
     }
   } catch (const Error&) {
   }

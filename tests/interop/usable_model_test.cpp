@@ -50,6 +50,15 @@ TEST_F(UsableModel, ModelsOfOursAndMissingOnesStayAsTheyAre) {
   EXPECT_THROW(usable(directory_ + "/x.argosmodel"), ConfigError);
 }
 
+TEST_F(UsableModel, FoldersOfHuggingFace) {
+  const std::string fixture = STARLING_SOURCE_DIR "/tests/fixtures/hf/";
+  EXPECT_EQ(describe_model(*files_, usable(fixture + "nllb")).search.target_prefix, "deu_Latn");
+  EXPECT_EQ(describe_model(*files_, usable(fixture + "m2m")).config.first_position, 2);
+  fs::copy(fixture + "marian", directory_ + "/pickle");
+  fs::rename(directory_ + "/pickle/model.safetensors", directory_ + "/pickle/pytorch_model.bin");
+  EXPECT_THAT(refusal([&] { usable(directory_ + "/pickle"); }), HasSubstr("safe_serialization"));
+}
+
 TEST_F(UsableModel, PackagesOfAFolder) {
   const std::string folder = directory_ + "/packages";
   fs::create_directories(folder + "/translate-en_de-1_9/model");

@@ -1,0 +1,195 @@
+#include "interop/hf_vocabulary.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "text/vocabulary_format.h"
+
+namespace starling {
+namespace {
+
+constexpr const char *kPad = "<pad>", *kVocabulary = "vocab.json", *kTargetVocabulary = "target_vocab.json",
+                     *kPieceModel = "sentencepiece.bpe.model", *kTokenizer = "tokenizer.json",
+                     *kTokenizerSettings = "tokenizer_config.json";
+
+using Numbers = std::map<int64_t, std::string>;  // pieces by number
+
+// Gives a piece its number. Throws DataError if that is out of range or another piece's.
+void take_number(Numbers& to, int64_t number, const std::string& piece, int64_t rows, const std::string& where) {
+  if (number < 0 || number >= rows)
+    throw DataError(
+        fmt::format("{}: '{}' has number {}, but the model has {} tokens; do the files belong together?", where, piece, number, rows));
+  const auto [at, added] = to.emplace(number, piece);
+  if (!added && at->second != piece)
+    throw DataError(fmt::format("{}: '{}' and '{}' have the same number, {}", where, at->second, piece, number));
+}
+
+// A file of numbers by piece. Padding behind the last row is left out: hf_tensors() has removed its row.
+Numbers numbers_of_file(const ForeignFiles& folder, const char* name, int64_t rows) {
+  const std::string where = folder.where(name);
+  const nlohmann::json json = parse_json_object(folder.read(name), where);
+  Numbers numbers;
+  for (const auto& [piece, number] : json.items()) {
+    if (!number.is_number_integer() || (number.is_number_unsigned() && number.get<uint64_t>() > INT64_MAX))
+      throw DataError(fmt::format("{}: the number of '{}' is {}", where, piece, number.dump()));
+    if (piece != kPad || number.get<int64_t>() != rows) take_number(numbers, number.get<int64_t>(), piece, rows, where);
+  }
+  return numbers;
+}
+
+// Pieces by number, where each of the `rows` has one: numbers without a piece get a name.
+std::vector<std::string> all_rows(const Numbers& numbers, int64_t rows) {
+  std::vector<std::string> pieces(static_cast<size_t>(rows));
+  for (const auto& [number, piece] : numbers) pieces[static_cast<size_t>(number)] = piece;
+  for (int64_t n = 0; n < rows; ++n)
+    if (!numbers.contains(n)) pieces[static_cast<size_t>(n)] = fmt::format("<row {}>", n);
+  return pieces;
+}
+
+// "content" of a token, which is an object or a string.
+std::optional<std::string> content_of(const nlohmann::json& token) {
+  if (token.is_string()) return token.get<std::string>();
+  const auto found = token.is_object() ? token.find("content") : token.end();
+  if (!token.is_object() || found == token.end() || !found->is_string()) return std::nullopt;
+  return found->get<std::string>();
+}
+
+std::optional<HfSettings> settings_in(const ForeignFiles& folder, const char* name) {
+  if (!folder.has(name)) return std::nullopt;
+  return HfSettings(folder.read(name), folder.where(name));
+}
+
+// Tokens that were added behind the pieces, with their numbers, where a file says them.
+Numbers added_tokens(const ForeignFiles& folder, int64_t rows) {
+  Numbers numbers;
+  if (const auto tokenizer = settings_in(folder, kTokenizer))
+    if (const nlohmann::json* const list = tokenizer->find("added_tokens"); list && list->is_array())
+      for (const nlohmann::json& token : *list) {
+        const auto content = content_of(token);
+        if (!content || !token.is_object() || !token.contains("id") || !token["id"].is_number_unsigned()) continue;
+        take_number(numbers, static_cast<int64_t>(std::min<uint64_t>(token["id"].get<uint64_t>(), INT64_MAX)), *content, rows,
+                    tokenizer->where());
+      }
+  if (const auto settings = settings_in(folder, kTokenizerSettings))
+    if (const nlohmann::json* const map = settings->find("added_tokens_decoder"); map && map->is_object())
+      for (const auto& [number, token] : map->items()) {
+        const auto content = content_of(token);
+        if (!content || number.empty() || number.size() > 9 || number.find_first_not_of("0123456789") != std::string::npos) continue;
+        take_number(numbers, std::stoll(number), *content, rows, settings->where());
+      }
+  constexpr const char* kAdded = "added_tokens.json";
+  if (folder.has(kAdded))
+    for (const auto& [number, token] : numbers_of_file(folder, kAdded, rows))
+      take_number(numbers, number, token, rows, folder.where(kAdded));
+  return numbers;
+}
+
+// The list of tokens that a tokenizer numbers from `first` on, in this order.
+void number_listed(const ForeignFiles& folder, int64_t first, int64_t rows, Numbers& numbers) {
+  for (const char* name : {"special_tokens_map.json", kTokenizerSettings}) {
+    const auto settings = settings_in(folder, name);
+    const nlohmann::json* const list = settings ? settings->find("additional_special_tokens") : nullptr;
+    if (!list || !list->is_array() || list->empty()) continue;
+    for (const nlohmann::json& token : *list)
+      if (const auto content = content_of(token)) take_number(numbers, first++, *content, rows, settings->where());
+    return;
+  }
+}
+
+void require_number(const std::vector<std::string>& pieces, int64_t number, const char* piece, const char* key, const std::string& where) {
+  if (number < 0) return;
+  const std::string& found = pieces.at(static_cast<size_t>(number));
+  if (found != piece)
+    throw ConfigError(fmt::format("{}: {} is {}, which is the number of '{}', not of {}; such a model cannot be imported", where, key,
+                                  number, found, piece));
+}
+
+// M2M-100: vocab.json, tokens of languages behind it. NLLB: the SentencePiece model's order behind four special tokens, then languages.
+std::vector<std::string> many_languages(const ForeignFiles& folder, const HfConfig& c, const ForeignFile& model) {
+  const int64_t rows = c.target_rows;
+  Numbers numbers;
+  if (folder.has(kVocabulary)) {
+    numbers = numbers_of_file(folder, kVocabulary, rows);
+  } else {
+    const std::vector<vocabulary_format::Piece> pieces = vocabulary_format::pieces(model.content);
+    constexpr const char *kOrder[] = {"<unk>", "<s>", "</s>"}, *kNumbered[] = {"<s>", kPad, "</s>", "<unk>"};
+    for (size_t i = 0; i < std::size(kOrder); ++i)
+      if (pieces.size() <= i || pieces[i].text != kOrder[i])
+        throw ConfigError(
+            fmt::format("{}: piece {} is not {}, as in NLLB's, and there is no vocab.json with numbers", model.where, i, kOrder[i]));
+    for (size_t i = 0; i < std::size(kNumbered); ++i) take_number(numbers, static_cast<int64_t>(i), kNumbered[i], rows, model.where);
+    for (size_t i = std::size(kOrder); i < pieces.size(); ++i)
+      take_number(numbers, static_cast<int64_t>(i) + 1, std::string(pieces[i].text), rows, model.where);
+  }
+  if (static_cast<int64_t>(numbers.size()) == rows) return all_rows(numbers, rows);  // as in an export of ours
+  const int64_t first = numbers.empty() ? 0 : numbers.rbegin()->first + 1;
+  const Numbers added = added_tokens(folder, rows);
+  for (const auto& [number, token] : added) take_number(numbers, number, token, rows, folder.where(""));
+  if (added.lower_bound(first) == added.end()) number_listed(folder, first, rows, numbers);
+  if (numbers.lower_bound(first) == numbers.end())
+    throw ConfigError(fmt::format(
+        "{}: no file says which numbers the languages have; fetch tokenizer.json, tokenizer_config.json, special_tokens_map.json "
+        "or added_tokens.json of the model too",
+        folder.where("")));
+  return all_rows(numbers, rows);
+}
+
+// Names the padding that has no piece. M2M-100's may be <s>, which no translation begins with there.
+void name_padding(std::vector<std::string>& pieces, const HfConfig& c, int64_t pad, const std::string& where) {
+  if (pad < 0) return;
+  std::string& piece = pieces.at(static_cast<size_t>(pad));
+  if (piece.starts_with("<row ")) piece = kPad;
+  if (piece == kPad || (c.family == HfFamily::m2m_100 && piece == "<s>")) return;
+  throw ConfigError(fmt::format("{}: pad_token_id is the number of '{}', not of {}; such a model cannot be imported", where, piece, kPad));
+}
+
+}  // namespace
+
+HfPieces hf_pieces(FileSystem& files, const ForeignFiles& folder, const HfConfig& c, const VocabularyFiles& given) {
+  const bool marian = c.family == HfFamily::marian;
+  HfPieces p;
+  const auto model_of = [&](const std::string& path, const char* name) -> std::string {
+    if (!path.empty()) return path;
+    if (folder.has(name)) return name;
+    const bool tokenizer = folder.has(kTokenizer);
+    throw ConfigError(fmt::format("{}: there is no {}, which text is split by{}; fetch it too, or name it by --vocab", folder.where(""),
+                                  name, tokenizer ? " (tokenizer.json is not read for that)" : ""));
+  };
+  const bool pair = marian || (!folder.has(kPieceModel) && folder.has("source.spm"));  // a SentencePiece model for each side
+  p.source_model = model_of(given.source, pair ? "source.spm" : kPieceModel);
+  p.target_model = !given.target.empty()   ? given.target
+                   : !given.source.empty() ? given.source
+                   : pair                  ? model_of("", "target.spm")
+                                           : p.source_model;
+  const std::string where = folder.where("config.json");
+  if (marian) {
+    if (!folder.has(kVocabulary))
+      throw ConfigError(fmt::format("{}: there is no vocab.json with the numbers of the pieces; fetch it too", folder.where("")));
+    const bool apart = !c.shared && folder.has(kTargetVocabulary);
+    p.source = all_rows(numbers_of_file(folder, kVocabulary, c.source_rows), c.source_rows);
+    p.target = all_rows(numbers_of_file(folder, apart ? kTargetVocabulary : kVocabulary, c.target_rows), c.target_rows);
+    name_padding(p.source, c, c.pad < c.source_rows ? c.pad : -1, where);
+    p.written = true;
+  } else {
+    const ForeignFile model = read_foreign(files, folder, p.source_model);
+    if (const auto why = vocabulary_format::defect(model.content))
+      throw DataError(fmt::format("{}: not a SentencePiece model ({})", model.where, *why));
+    p.source = p.target = many_languages(folder, c, model);
+  }
+  name_padding(p.target, c, c.pad, where);
+  require_number(p.target, c.end, "</s>", "eos_token_id", where);
+  return p;
+}
+
+Vocabularies hf_vocabularies(FileSystem& files, const ForeignFiles& folder, const HfPieces& p) {
+  const ForeignFile source = read_foreign(files, folder, p.source_model), target = read_foreign(files, folder, p.target_model);
+  const bool joint = source.content == target.content && p.source == p.target;
+  Vocabulary of_source = numbered_vocabulary(source, p.source, p.written && joint);
+  std::optional<Vocabulary> of_target;
+  if (!joint) of_target = numbered_vocabulary(target, p.target, p.written);
+  return Vocabularies(std::move(of_source), std::move(of_target));
+}
+
+}  // namespace starling
