@@ -11,7 +11,6 @@ namespace starling {
 namespace {
 
 constexpr const char* kWeightsFile = "model.safetensors";
-const std::string kOriginal = "original-";
 
 void require_finite_floats(const ImportedModel& m, const OwnedTensor& t) {
   if (first_not_finite(elements_of<float>(t.bytes)) >= 0)
@@ -49,20 +48,6 @@ void require_complete(const ImportedModel& m) {
 }
 
 }  // namespace
-
-OwnedTensor float_tensor(std::string name, std::vector<int64_t> shape, std::span<const float> values) {
-  return {std::move(name), "F32", std::move(shape), element_bytes(values)};
-}
-
-std::vector<Part> further_files(const ForeignFiles& folder) {
-  std::vector<Part> parts;
-  for (const std::string& name : folder.names()) {
-    const bool kept = name.starts_with("LICENSE") || name == "README.md" || name == "metadata.json";
-    const bool again = std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return p.name == kOriginal + name; });
-    if (kept && !again && name.find('/') == std::string::npos) parts.push_back(text_part(kOriginal + name, folder.read(name)));
-  }
-  return parts;
-}
 
 void publish_imported(FileSystem& files, const std::string& directory, const ImportedModel& model) {
   check(model.config);

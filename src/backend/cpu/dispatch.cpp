@@ -1,5 +1,6 @@
 #include "backend/cpu/dispatch.h"
 
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,10 +13,16 @@
 namespace starling {
 namespace {
 
+// Leaf 7 of cpuid has a bit each for tiles and for their products of bytes; clang 14's __builtin_cpu_supports does not know them.
+bool has_tiles() {
+  constexpr unsigned kTiles = 1U << 24, kBytes = 1U << 25;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & kTiles) && (edx & kBytes);
+}
+
 // Each process has to ask the system once, for all its threads, for the AMX registers: arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA).
 bool gives_tiles() {
-  static const bool given =
-      __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+  static const bool given = has_tiles() && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
   return given;
 }
 
