@@ -50,6 +50,8 @@ struct Search::Sentence {
   int64_t limit = 0;           // most target tokens, including the end of sentence
   int64_t length = 0;          // target tokens of the live hypotheses after this step
   double longest_penalty = 1;  // the length penalty at the limit
+  ForbiddenTokens forbidden;
+  int64_t examined = 0;  // continuations()
   std::vector<Prefix> prefixes;
   std::vector<Live> live;  // best first
   std::vector<Hypothesis> finished;
@@ -163,6 +165,8 @@ void Search::join() {
     s.limit = std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * static_cast<double>(s.source_tokens)) + o.max_length_offset);
     s.limit = std::min(s.limit + s.forced(), longest_sentence(model_.config()));
     s.longest_penalty = penalty(o, s.limit - s.forced());
+    s.forbidden = o.forbidden();
+    s.examined = continuations(o, model_.vocabulary());
     s.live = {{-1, model_.vocabulary().begin, -1, 0.0}};
     sentences_.push_back(std::move(s));
   }
@@ -199,9 +203,32 @@ OutputProduct Search::next_output() {
   return output;
 }
 
+void Search::find_forbidden() {
+  forbidden_.clear();
+  forbidden_begin_.clear();
+  if (std::none_of(sentences_.begin(), sentences_.end(), [](const Sentence& s) { return s.forbidden.depend_on_prefix(); })) return;
+  std::vector<int32_t> prefix;
+  forbidden_begin_.push_back(0);
+  for (const Sentence& s : sentences_)
+    for (const Live& l : s.live) {
+      if (s.forbidden.depend_on_prefix()) {
+        prefix.clear();
+        for (int32_t p = l.prefix; p >= 0; p = s.prefixes[p].parent) prefix.push_back(s.prefixes[p].token);
+        std::reverse(prefix.begin(), prefix.end());
+        s.forbidden.append_after(prefix, forbidden_);
+      }
+      forbidden_begin_.push_back(static_cast<int32_t>(forbidden_.size()));
+    }
+}
+
 void Search::find_best(const OutputProduct& output) {
+  find_forbidden();
   k_ = 0;
-  for (const Sentence& s : sentences_) k_ = std::max(k_, continuations(s.options, model_.vocabulary()));
+  for (const Sentence& s : sentences_) {
+    k_ = std::max(k_, s.examined);
+    if (!forbidden_.empty())
+      for (const Live& l : s.live) k_ = std::max<int64_t>(k_, s.examined + forbidden_begin_[l.row + 1] - forbidden_begin_[l.row]);
+  }
   k_ = std::min(k_, is_spread(shard_.group) ? shard_.vocabulary : output.w->out);
   log_softmax_top_k(model_.parameters().backend(), output, shard_, k_, values_, indices_);
   for (const Sentence& s : sentences_)
@@ -210,16 +237,19 @@ void Search::find_best(const OutputProduct& output) {
 }
 
 // Forbidden tokens are skipped but keep their probability: log-probabilities are the model's, as `score` prints them.
-bool Search::allowed(const Sentence& s, int32_t token) const {
+bool Search::allowed(const Sentence& s, int32_t row, int32_t token) const {
   const ModelVocabulary& v = model_.vocabulary();
-  return !(token == v.end && s.options.fixed_length) && !(token == v.unknown && !s.options.allow_unknown);
+  if ((token == v.end && s.options.fixed_length) || (token == v.unknown && !s.options.allow_unknown) || s.forbidden.always(token))
+    return false;
+  return forbidden_.empty() ||
+         !std::binary_search(forbidden_.begin() + forbidden_begin_[row], forbidden_.begin() + forbidden_begin_[row + 1], token);
 }
 
 // Pushes the hypothesis' continuation of this rank, or the next allowed one, onto the heap; nothing if all are taken.
 void Search::offer(const Sentence& s, int32_t live, int32_t rank) {
   const Live& l = s.live[live];
   const int64_t at = l.row * k_;
-  while (rank < k_ && !allowed(s, indices_[at + rank])) ++rank;
+  while (rank < k_ && !allowed(s, l.row, indices_[at + rank])) ++rank;
   if (rank >= k_) return;
   heap_.push_back({l.log_probability + values_[at + rank], live, rank});
   std::push_heap(heap_.begin(), heap_.end());
@@ -241,7 +271,14 @@ void Search::choose(Sentence& s) {
     s.live = {{from.row, token, static_cast<int32_t>(s.prefixes.size()) - 1, from.log_probability}};
     return;
   }
-  for (size_t i = 0; i < s.live.size(); ++i) offer(s, static_cast<int32_t>(i), 0);
+  const auto offer_all = [&] {
+    for (size_t i = 0; i < s.live.size(); ++i) offer(s, static_cast<int32_t>(i), 0);
+  };
+  offer_all();
+  if (heap_.empty()) {  // every token is forbidden, so the end is allowed before the fixed length
+    s.options.fixed_length = false;
+    offer_all();
+  }
   const double top = heap_.empty() ? 0 : heap_.front().log_probability;
   for (int64_t taken = 0; taken < places && !heap_.empty(); ++taken) {
     std::pop_heap(heap_.begin(), heap_.end());
@@ -291,7 +328,8 @@ void Search::finish(Sentence& s, int32_t prefix, int32_t row, double log_probabi
 }
 
 int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary) {
-  return options.beam + (options.fixed_length ? 1 : 0) + (vocabulary.unknown >= 0 && !options.allow_unknown ? 1 : 0);
+  return options.beam + (options.fixed_length ? 1 : 0) + (vocabulary.unknown >= 0 && !options.allow_unknown ? 1 : 0) +
+         static_cast<int64_t>(options.forbidden().always().size());
 }
 
 SearchOptions search_defaults(const std::string& preset) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/forbidden_tokens.h"
 #include "models/model.h"
 
 namespace starling {
@@ -38,6 +39,13 @@ struct SearchOptions {
   // Pieces, with spaces between them, that stand in front of each source, and that each translation begins with and does not show.
   std::string source_prefix, target_prefix;
   std::vector<int32_t> source_prefix_ids, target_prefix_ids;  // their numbers: with_prefixes() sets them (decode/framing.h)
+  // Sequences of pieces that no translation contains, with " ||| " between them, and their numbers, which with_prefixes() sets as well.
+  std::string suppress;
+  std::vector<std::vector<int32_t>> suppress_ids;
+  int64_t no_repeat_ngram = 0;  // no n-gram of this many target tokens occurs twice in a translation; 0 = off
+
+  // Both rules; the target prefix counts as part of a translation.
+  ForbiddenTokens forbidden() const { return {suppress_ids, no_repeat_ngram}; }
 };
 
 template <class Visitor>
@@ -55,6 +63,10 @@ void visit(Visitor& v, SearchOptions& c) {
   v.field("source-prefix", c.source_prefix,
           "pieces, with spaces between them, in front of each source, such as the tag of a language; empty = none");
   v.field("target-prefix", c.target_prefix, "pieces that each translation is made to begin with, and that are not printed; empty = none");
+  v.field("suppress", c.suppress,
+          "pieces, or sequences of pieces with spaces between them, that translations never contain; several are separated by ' ||| '; "
+          "empty = none");
+  v.field("no-repeat-ngram", c.no_repeat_ngram, "no sequence of this many pieces occurs twice in a translation; 0 = off", 0, 1000);
   v.field("allow-unknown", c.allow_unknown, "translations may have the unknown symbol (U+2047) in them; else the next best piece is taken");
 }
 
@@ -62,8 +74,8 @@ void visit(Visitor& v, SearchOptions& c) {
 // section 7), otherwise the Transformer's alpha 0.6 alone (Vaswani et al. 2017, section 6.1). The rest are the defaults above.
 SearchOptions search_defaults(const std::string& preset);
 
-// Returns how many of a hypothesis' best continuations a step examines: the beam, plus the number of forbidden tokens that may be among
-// them.
+// Returns how many of a hypothesis' best continuations a step examines: the beam, plus the number of always forbidden tokens that may be
+// among them. Tokens that are forbidden after a certain prefix come on top where there are any.
 int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary);
 
 struct Hypothesis {
@@ -124,8 +136,9 @@ class Search {
 
   void join();
   OutputProduct next_output();
+  void find_forbidden();
   void find_best(const OutputProduct& output);
-  bool allowed(const Sentence& s, int32_t token) const;
+  bool allowed(const Sentence& s, int32_t row, int32_t token) const;
   void offer(const Sentence& s, int32_t live, int32_t rank);
   void choose(Sentence& s);
   void finish(Sentence& s, int32_t prefix, int32_t row, double log_probability);
@@ -140,6 +153,9 @@ class Search {
   int64_t k_ = 0;                                   // continuations examined per row
   std::vector<float> values_;                       // [rows, k] of the last step, descending
   std::vector<int32_t> indices_;                    // [rows, k]
+  // The tokens forbidden after each row's prefix: row r's are forbidden_[forbidden_begin_[r]] to forbidden_[forbidden_begin_[r + 1]].
+  // Both are empty if no sentence has rules that depend on the prefix.
+  std::vector<int32_t> forbidden_, forbidden_begin_;
   std::vector<Candidate> heap_;
   std::vector<Live> next_;
 };
