@@ -95,12 +95,15 @@ struct SearchWork {
 // A search in progress, for use by one thread. With a sharded model, all workers make the same calls.
 class Search {
  public:
-  explicit Search(Model& model);
+  // With `others`, an ensemble: log-probabilities are the mean of those of all models, renormalised. The models have one target vocabulary
+  // and one backend; attention, for alignments and coverage, is the first one's. None of them may be sharded, and all sentences must join
+  // before the first step.
+  explicit Search(Model& model, std::vector<Model*> others = {});
   ~Search();
 
   // Adds a source (token ids ending with end of sentence), which joins at the next step. `key` identifies it in step() and drop(), and must
-  // differ from those of all sentences in progress.
-  void add(int64_t key, std::vector<int32_t> source, const SearchOptions& options);
+  // differ from those of all sentences in progress. `for_others`: the same source in the tokens of each other model.
+  void add(int64_t key, std::vector<int32_t> source, const SearchOptions& options, std::vector<std::vector<int32_t>> for_others = {});
   // Drops a sentence. A key that is not in progress is ignored.
   void drop(int64_t key);
 
@@ -117,7 +120,7 @@ class Search {
   bool empty() const { return joining_.empty() && sentences_.empty(); }
   const SearchWork& work() const { return work_; }  // so far
   // Memory for sources and prefixes: for as many as were in progress at once, not for all so far.
-  int64_t bytes() const { return state_->bytes(); }
+  int64_t bytes() const;
 
  private:
   struct Joining;
@@ -135,6 +138,7 @@ class Search {
   };
 
   void join();
+  void forget(const Sentence& s);
   OutputProduct next_output();
   void find_forbidden();
   void find_best(const OutputProduct& output);
@@ -143,9 +147,15 @@ class Search {
   void choose(Sentence& s);
   void finish(Sentence& s, int32_t prefix, int32_t row, double log_probability);
 
+  struct Other {
+    Model* model;
+    std::unique_ptr<DecodeState> state;
+  };
   Model& model_;
   VocabularyShard shard_;
   std::unique_ptr<DecodeState> state_;
+  std::vector<Other> others_;                 // of an ensemble
+  std::vector<OutputProduct> other_outputs_;  // of the last step
   std::vector<Joining> joining_;
   std::vector<Sentence> sentences_;  // in the order of their numbers in state_
   SearchWork work_;
