@@ -1,34 +1,29 @@
-// The verb `starling translate`: translates lines or documents in order. A separate thread reads lines, so that a pipe is answered as soon
-// as a line arrives while a file is translated in large batches.
+// The verb `starling translate`: translates lines or documents in order. A separate thread reads lines (data/line_queue.h), so that a pipe
+// is answered as soon as a line arrives while a file is translated in large batches.
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <deque>
-#include <exception>
-#include <filesystem>
-#include <mutex>
 #include <optional>
 
 #include "base/counted.h"
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/resource_error.h"
-#include "base/start_threads.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
+#include "cli/help.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "comm/shard_communicator.h"
 #include "comm/threads.h"
 #include "comm/world.h"
-#include "data/line_reader.h"
+#include "data/line_queue.h"
 #include "data/whole_text.h"
 #include "decode/document_parts.h"
 #include "decode/framing.h"
-#include "decode/translator.h"
+#include "decode/translation_lines.h"
 #include "interop/usable_model.h"
 #include "storage/outputs.h"
 #include "storage/result_file.h"
@@ -37,7 +32,8 @@ namespace starling {
 namespace {
 
 struct TranslateArguments {
-  std::string model, output = "-";
+  std::vector<std::string> models;
+  std::string output = "-";
   DeviceChoice compute;
   std::vector<std::string> inputs{"-"};
   SearchArguments search;
@@ -45,6 +41,9 @@ struct TranslateArguments {
   int64_t shards = 1;
   bool quiet = false, document = false, most_tokens_given = false;
   std::string format = "text", source_language, target_language;
+  std::optional<AlignmentUnit> alignment;
+  bool sampling = false;
+  Translator::Sampling drawing;
 };
 
 constexpr int64_t kDocumentTokens = 200;  // most tokens of a part; models are seldom trained on longer ones
@@ -105,110 +104,17 @@ class Shards {
   std::optional<ShardCommunicator> group_;
 };
 
-// Passes lines of several files through a bounded queue, filled by a thread. A thread blocked on a terminal cannot be woken, so it is left
-// behind if translating fails; what it uses is shared with it and outlives the queue.
-class LineQueue {
- public:
-  LineQueue(std::vector<std::string> paths, size_t capacity) : shared_(std::make_shared<Shared>()) {
-    start_thread("reading lines", [shared = shared_, paths = std::move(paths), capacity] { shared->read(paths, capacity); }).detach();
-  }
-  ~LineQueue() {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->abandoned = true;
-    shared_->changed.notify_all();
-  }
-
-  // Returns between one and `most` lines, or none at the end. It waits a moment for more, since a batch costs less than its lines one by
-  // one. For files it waits until there are enough, so that batches do not depend on the reading speed. Rethrows the reader's error after
-  // the lines before it are taken.
-  std::vector<std::string> take(size_t most) {
-    Shared& s = *shared_;
-    std::unique_lock lock(s.mutex);
-    s.changed.wait(lock, [&] { return !s.lines.empty() || s.done; });
-    const auto enough = [&] { return s.lines.size() >= most || s.done; };
-    if (s.file)
-      s.changed.wait(lock, [&] { return enough() || !s.file; });
-    else
-      s.changed.wait_for(lock, std::chrono::milliseconds(3), enough);
-    std::vector<std::string> taken;
-    while (!s.lines.empty() && taken.size() < most) {
-      taken.push_back(std::move(s.lines.front()));
-      s.lines.pop_front();
-    }
-    if (taken.empty() && s.error) std::rethrow_exception(s.error);
-    s.changed.notify_all();
-    return taken;
-  }
-
-  // Estimates the number of lines in files of `bytes` bytes; 0: not known yet.
-  int64_t expected_lines(uint64_t bytes) const {
-    const std::lock_guard lock(shared_->mutex);
-    if (shared_->done) return shared_->count;
-    const uint64_t read = std::min(shared_->text_bytes, shared_->file_bytes);
-    if (read == 0 || read >= bytes) return 0;
-    return std::llround(static_cast<double>(shared_->count) * static_cast<double>(bytes) / static_cast<double>(read));
-  }
-
- private:
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::deque<std::string> lines;
-    int64_t count = 0;                        // lines so far
-    uint64_t text_bytes = 0, file_bytes = 0;  // bytes of these lines, and bytes read, which run ahead and are compressed in archives
-    bool done = false, abandoned = false;
-    bool file = false;  // lines currently come from a file, not from a pipe or a terminal
-    std::exception_ptr error;
-
-    void read(const std::vector<std::string>& paths, size_t capacity) {
-      std::exception_ptr failure;
-      uint64_t before = 0;  // bytes of files already read
-      try {
-        for (const std::string& path : paths) {
-          {
-            std::error_code none;
-            const std::lock_guard lock(mutex);
-            file = std::filesystem::is_regular_file(path == "-" ? "/dev/stdin" : path, none);
-            changed.notify_all();
-          }
-          LineReader reader(path);
-          for (std::string_view line; reader.next(line);) {
-            std::unique_lock lock(mutex);
-            changed.wait(lock, [&] { return lines.size() < capacity || abandoned; });
-            if (abandoned) return;
-            lines.emplace_back(line);
-            ++count;
-            text_bytes += line.size() + 1;
-            file_bytes = before + reader.bytes_read();
-            changed.notify_all();
-          }
-          before += reader.bytes_read();
-        }
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      const std::lock_guard lock(mutex);
-      error = failure;
-      done = true;
-      changed.notify_all();
-    }
-  };
-  std::shared_ptr<Shared> shared_;
-};
-
-// Writes translations as lines of text or as n-best lists.
+// Writes translations as lines of text or as n-best lists, or documents.
 class Output : public ResultFile {
  public:
   using ResultFile::ResultFile;
-  void write(const std::vector<std::vector<Translation>>& translations, int64_t n_best) {
+  void write(std::span<const std::vector<Translation>> translations, std::span<const std::string> lines, const Translator& translator,
+             const TranslateArguments& a) {
     std::ostream& out = stream();
-    for (const auto& list : translations) {
-      if (n_best == 1) {
-        out << list.front().text << '\n';
-      } else {
-        for (const Translation& t : list)
-          out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", count_, t.text, t.log_probability, t.score);
-      }
+    for (size_t i = 0; i < translations.size(); ++i) {
+      const auto aligned = [&](const Translation& t) { return translator.alignment(lines[i], t, *a.alignment); };
+      out << (a.alignment ? translation_lines(translations[i], count_, a.n_best > 1, aligned)
+                          : translation_lines(translations[i], count_, a.n_best > 1));
       ++count_;
     }
     flush(count_);
@@ -298,6 +204,18 @@ void check_document(const TranslateArguments& a) {
   if (a.document && a.n_best > 1)
     throw ConfigError("--n-best gives lists of sentences, and --document one document; leave out one of the two");
   if (a.document && a.shards > 1) throw ConfigError("--document translates with one rank; leave out --parallel.tensor");
+  if (a.document && (a.alignment || a.sampling))
+    throw ConfigError(fmt::format("{} is for lines; leave it out, or --document", a.alignment ? "--alignment" : "--sampling"));
+}
+
+void check_models_and_sampling(const TranslateArguments& a) {
+  if (a.models.size() > 1 && a.shards > 1)
+    throw ConfigError("an ensemble of several --model translates with one rank; leave out --parallel.tensor");
+  if (!a.sampling) return;
+  if (a.models.size() > 1) throw ConfigError("--sampling draws from one model; leave it out, or all but one --model");
+  if (a.search.given("beam")) throw ConfigError("--beam searches, and --sampling draws at random; leave out one of the two");
+  if (a.alignment) throw ConfigError("--alignment is for translations that are searched for; leave it out, or --sampling");
+  if (a.shards > 1) throw ConfigError("--sampling translates with one rank; leave out --parallel.tensor");
 }
 
 // Returns the total size of the inputs, or 0 if one is not a regular file, such as a pipe of unknown length.
@@ -313,6 +231,7 @@ uint64_t bytes_of(const std::vector<std::string>& inputs) {
 
 void run_translate(const TranslateArguments& a) {
   check_document(a);
+  check_models_and_sampling(a);
   const auto files = real_file_system();
   Shards shards(a.shards);
   Output output(shards.first() ? a.output : "-");
@@ -322,22 +241,35 @@ void run_translate(const TranslateArguments& a) {
   DeviceChoice choice = a.compute;
   choice.threads = shards.threads(choice.threads);
   if (const std::string why = why_no_card(choice); shards.first() && !a.quiet && !why.empty()) tell("{}\n", why);
-  const std::string model = usable_model(*files, a.model, [&](const std::string& line) {
-    if (shards.first() && !a.quiet) tell("{}\n", line);
-  });
-  ModelDescription description = shards.describe(*files, model, choice);
+  const auto usable = [&](const std::string& model) {
+    return usable_model(*files, model, [&](const std::string& line) {
+      if (shards.first() && !a.quiet) tell("{}\n", line);
+    });
+  };
+  ModelDescription description = shards.describe(*files, usable(a.models.front()), choice);
   const LoadedModel loaded = load_model(*files, std::move(description), choice, shards.group());
   refuse_own_inputs(a, output.written_path(), loaded.description.directory);
+  std::deque<LoadedModel> others;  // of an ensemble
+  std::vector<EnsembleMember> members;
+  for (size_t m = 1; m < a.models.size(); ++m) {
+    const LoadedModel& other = others.emplace_back(load_beside(*files, usable(a.models[m]), loaded));
+    refuse_own_inputs(a, output.written_path(), other.description.directory);
+    members.push_back(
+        {other.model.get(), &other.description.vocabularies,
+         into_language(a.search.apply(other.description.search), other.description.languages, a.target_language).source_prefix});
+  }
   SearchOptions search = into_language(a.search.apply(loaded.description.search), loaded.description.languages, a.target_language);
-  if (a.n_best > search.beam && !a.search.given("beam")) search.beam = a.n_best;
+  if (a.sampling || (a.n_best > search.beam && !a.search.given("beam"))) search.beam = a.n_best;
   if (a.n_best > search.beam)
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
   search.n_best = a.n_best;
-  search.alignment = a.document;
+  search.alignment = a.document || a.alignment;
 
   const double start = steady_seconds();
-  Translator translator(*loaded.model, loaded.description.vocabularies, search, a.batch_sentences, a.max_source_tokens);
+  Translator translator(*loaded.model, loaded.description.vocabularies, search, a.batch_sentences, a.max_source_tokens, nullptr,
+                        std::move(members));
   translator.set_memory({.processes = shards.processes()});
+  if (a.sampling) translator.set_sampling(a.drawing);
   const std::string& language = a.source_language.empty() ? loaded.description.languages.source : a.source_language;
   DocumentTranslation documents(a, loaded.description.vocabularies, language, translator, output);
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
@@ -361,7 +293,7 @@ void run_translate(const TranslateArguments& a) {
       lines_under_way = lines.size();
       const auto translations = translator.translate(lines);
       if (!shards.first()) continue;
-      output.write(translations, a.n_best);
+      output.write(translations, lines, translator, a);
       note.set(output.stopped(what, output.count()));
     }
   } catch (const DataError& e) {
@@ -383,10 +315,30 @@ void run_translate(const TranslateArguments& a) {
          documents.most_tokens());
   if (a.quiet) return;
   const double seconds = steady_seconds() - start;
-  tell("{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s (beam {}, {} rows, {} on {}, peak memory {} MiB)\n",
+  tell("{} sentences, {} tokens in {:.2f} s: {:.0f} tokens/s, {:.1f} sentences/s ({} {}, {} rows, {} on {}, peak memory {} MiB)\n",
        output.count(), translator.output_tokens(), seconds, static_cast<double>(translator.output_tokens()) / seconds,
-       static_cast<double>(output.count()) / seconds, search.beam, translator.work().rows, loaded.precision,
-       machine_text(*loaded.backend, loaded.precision == "int8"), peak_memory().own >> 20);
+       static_cast<double>(output.count()) / seconds, a.sampling ? "samples" : "beam", search.beam, translator.work().rows,
+       loaded.precision, machine_text(*loaded.backend, loaded.precision == "int8"), peak_memory().own >> 20);
+}
+
+void add_sampling(CLI::App& verb, TranslateArguments& a) {
+  CLI::Option* sampling =
+      verb.add_flag("--sampling", a.sampling, "draw translations at random with the model's probabilities, --n-best of each line");
+  verb.add_option("--sampling-top-k", a.drawing.top_k, "draw each piece from this many most probable ones; 0 = all")
+      ->needs(sampling)
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str()
+      ->group(kFurtherGroup);
+  verb.add_option("--sampling-temperature", a.drawing.temperature,
+                  "probabilities are raised to the power 1 / temperature: below 1, what is probable is drawn more often")
+      ->needs(sampling)
+      ->check(real_range(0.001, 1000))
+      ->capture_default_str()
+      ->group(kFurtherGroup);
+  verb.add_option("--seed", a.drawing.key, "of the random numbers: the same seed draws the same translations")
+      ->needs(sampling)
+      ->capture_default_str()
+      ->group(kFurtherGroup);
 }
 
 }  // namespace
@@ -394,7 +346,10 @@ void run_translate(const TranslateArguments& a) {
 void add_translate(CLI::App& app) {
   auto* sub = app.add_subcommand("translate", "translate raw text with a trained model");
   auto a = std::make_shared<TranslateArguments>();
-  sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory")->required();
+  sub->add_option("-m,--model", a->models, "run directory, checkpoint or model directory; given several times, an ensemble of them")
+      ->required()
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
   sub->add_option("-i,--input", a->inputs, "text to translate, one sentence a line (plain, .gz, .zst); - = standard input")
       ->capture_default_str();
   sub->add_option("-o,--output", a->output, "where translations go; - = standard output; a file is FILE.partial until it is complete")
@@ -404,6 +359,11 @@ void add_translate(CLI::App& app) {
                   "translations a sentence (fewer where pruned); above 1 lines are: number ||| text ||| log-probability ||| score")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  sub->add_option_function<std::string>(
+         "--alignment", [a](const std::string& unit) { a->alignment = from_word<AlignmentUnit>(unit); },
+         "words or pieces: follows each text with ||| and pairs of positions, source-target, from the model's attention")
+      ->check(CLI::IsMember({"words", "pieces"}));
+  add_sampling(*sub, *a);
   CLI::Option* most_tokens =
       sub->add_option("--max-source-tokens", a->max_source_tokens,
                       "longer sentences are cut, tokens; with --document they are translated in parts, at 200 unless "

@@ -12,4 +12,9 @@ namespace starling {
 std::vector<std::vector<Hypothesis>> beam_search(Model& model, std::span<const std::vector<int32_t>> sources, const SearchOptions& options,
                                                  SearchWork* work = nullptr, const std::function<void()>& each_step = {});
 
+// The same with an ensemble (decode/search.h): sources[m] are the sentences in the tokens of model m.
+std::vector<std::vector<Hypothesis>> beam_search(std::span<Model* const> models, std::span<const std::vector<std::vector<int32_t>>> sources,
+                                                 const SearchOptions& options, SearchWork* work = nullptr,
+                                                 const std::function<void()>& each_step = {});
+
 }  // namespace starling

@@ -3,14 +3,30 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "text/language_match.h"
 
 namespace starling {
+namespace {
+
+constexpr const char* kBetweenSequences = " ||| ";  // of SearchOptions::suppress
+
+}  // namespace
 
 SearchOptions with_prefixes(SearchOptions o, const Vocabularies& v) {
   o.source_prefix_ids = v.source().ids_of(o.source_prefix, "source-prefix");
   o.target_prefix_ids = v.target().ids_of(o.target_prefix, "target-prefix");
+  o.suppress_ids.clear();
+  for (std::string_view rest = o.suppress; !rest.empty();) {
+    const size_t end = std::min(rest.find(kBetweenSequences), rest.size());
+    std::vector<int32_t> sequence = v.target().ids_of(rest.substr(0, end), "suppress");
+    rest.remove_prefix(std::min(rest.size(), end + std::strlen(kBetweenSequences)));
+    if (std::count(sequence.begin(), sequence.end(), v.target().eos()) > 0)
+      throw ConfigError(fmt::format("suppress: '{}' is the end of sentence, without which translations would not end; leave it out",
+                                    v.target().piece(v.target().eos())));
+    if (!sequence.empty()) o.suppress_ids.push_back(std::move(sequence));
+  }
   return o;
 }
 

@@ -10,7 +10,8 @@
 
 namespace starling {
 
-// Returns the options with the numbers of the prefixes' pieces. Throws ConfigError naming a piece that the vocabulary does not have.
+// Returns the options with the numbers of the pieces of prefixes and of what is suppressed. Throws ConfigError naming a piece that the
+// vocabulary does not have, or if the end of sentence is to be suppressed.
 SearchOptions with_prefixes(SearchOptions options, const Vocabularies& vocabularies);
 
 // Returns the options to translate into a language with a model that has several: with the language's tag as source prefix. Without a

@@ -240,6 +240,13 @@ ModelDescription read_description(FileSystem& files, const std::string& director
 
 namespace {
 
+bool same_pieces(const Vocabulary& a, const Vocabulary& b) {
+  if (a.size() != b.size() || a.bos() != b.bos() || a.eos() != b.eos() || a.unk() != b.unk()) return false;
+  for (int32_t id = 0; id < a.size(); ++id)
+    if (a.piece(id) != b.piece(id)) return false;
+  return true;
+}
+
 std::unique_ptr<Model> read_model(FileSystem& files, const ModelDescription& description, Backend& backend, bool keep_integers,
                                   ShardGroup* shards = nullptr) {
   auto model = make_model(description.config, description.vocabularies.sizes(), backend, std::nullopt, false, {{}, shards});
@@ -271,6 +278,19 @@ LoadedModel load_model(FileSystem& files, ModelDescription description, const De
   auto model = read_model(files, description, *backend, integers, shards);
   if (integers && !description.quantized) quantize_all(*model);
   return {std::move(description), std::move(backend), std::move(model), resolved.precision};
+}
+
+LoadedModel load_beside(FileSystem& files, const std::string& path, const LoadedModel& first) {
+  ModelDescription description = describe_model(files, path);
+  if (!same_pieces(first.description.vocabularies.target(), description.vocabularies.target()))
+    throw ConfigError(
+        fmt::format("{} and {} have different target vocabularies, so their predictions cannot be averaged; an ensemble needs models that "
+                    "were trained with one vocabulary: on the same data with the same vocab section and seed",
+                    first.description.directory, description.directory));
+  const bool integers = first.precision == "int8";
+  auto model = read_model(files, description, *first.backend, integers);
+  if (integers && !description.quantized) quantize_all(*model);
+  return {std::move(description), nullptr, std::move(model), first.precision};
 }
 
 std::string machine_text(const Backend& backend, bool int8) {

@@ -85,6 +85,10 @@ LoadedModel load_model(FileSystem& files, const std::string& path, const DeviceC
 // Loads a directory that was described before, even if the run's best checkpoint has changed since.
 LoadedModel load_model(FileSystem& files, ModelDescription description, const DeviceChoice& choice, ShardGroup* shards = nullptr);
 
+// Loads a further model of an ensemble on the backend of the first, which must outlive it, and with the first one's precision. Throws
+// ConfigError unless both have the same target vocabulary.
+LoadedModel load_beside(FileSystem& files, const std::string& path, const LoadedModel& first);
+
 // Describes for reports what computes: the backend, and whether it computes 8-bit products, if there are any, as floats.
 std::string machine_text(const Backend& backend, bool int8);
 

@@ -1,12 +1,14 @@
-// Ancestral sampling: draws translations from the model's own distribution, many per source and for many sources at once. It serves
-// training on an expected reward (replica/refine.h), so there is no temperature or truncation: the probabilities are the model's, over the
-// tokens that a translation may have.
+// Ancestral sampling: draws translations from the model's own distribution, many per source and for many sources at once. Training on an
+// expected reward (replica/refine.h) draws from the model's probabilities over the tokens that a translation may have; `translate` may also
+// sharpen or flatten them, or draw from the most probable tokens only.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "decode/forbidden_tokens.h"
 #include "models/model.h"
 
 namespace starling {
@@ -15,9 +17,13 @@ struct SamplingOptions {
   int64_t samples = 15;            // samples per source
   double max_length_factor = 2.0;  // limit: factor * source tokens + offset target tokens, including the end of sentence
   int64_t max_length_offset = 10;
-  bool allow_unknown = false;  // if false, the unknown symbol is never drawn, and the others share its probability
-  uint64_t key = 0;            // key of the random numbers
-  int64_t first = 0;           // number of the first sample; a source's samples may be drawn in several calls
+  bool allow_unknown = false;     // if false, the unknown symbol is never drawn, and the others share its probability
+  uint64_t key = 0;               // key of the random numbers
+  int64_t first = 0;              // number of the first sample; a source's samples may be drawn in several calls
+  int64_t top_k = 0;              // draw from this many most probable tokens, which share the probability of the others; 0 = all
+  double temperature = 1;         // probabilities are raised to the power 1 / temperature: below 1, probable tokens are drawn more often
+  std::vector<int32_t> prefix{};  // what every sample begins with and does not show; on top of the limit
+  ForbiddenTokens forbidden{};    // never drawn, and the others share their probability
 };
 
 // Returns the most target tokens, including the end of sentence, of a sample for a source of `source_tokens` tokens.
@@ -28,8 +34,12 @@ using Samples = std::vector<std::vector<int32_t>>;
 
 // Draws options.samples independent samples for each source sentence (token ids ending with end of sentence). All are decoded as one batch,
 // and rows leave it when they end. Sample k (counted from options.first) of the sentence with id ids[b] depends only on (key, id, k) and
-// the model, up to the rounding of the logits: other sentences of the batch do not matter.
+// the model, up to the rounding of the logits: other sentences of the batch do not matter. `log_probabilities`, if given, gets the model's
+// own log-probability of each sample, in nats, as `starling score` gives it; not with a sharded model. `each_step`, if given, is called
+// before every step and may throw.
 std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vocabulary, const PackedTokens& sources,
-                                         std::span<const int64_t> ids, const SamplingOptions& options);
+                                         std::span<const int64_t> ids, const SamplingOptions& options,
+                                         std::vector<std::vector<double>>* log_probabilities = nullptr,
+                                         const std::function<void()>& each_step = {});
 
 }  // namespace starling

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "decode/ensemble.h"
+
 namespace starling {
 namespace {
 
@@ -33,6 +35,7 @@ struct Search::Joining {
   int64_t key;
   std::vector<int32_t> source;
   SearchOptions options;
+  std::vector<std::vector<int32_t>> for_others;
 };
 
 // A live hypothesis: its row in the last step, its last token, and its place in the tree of prefixes.
@@ -45,11 +48,14 @@ struct Search::Live {
 struct Search::Sentence {
   int64_t key = 0;
   SearchOptions options;
-  int32_t number = 0;  // number of the sentence in the model's state
+  int32_t number = 0;                  // number of the sentence in the model's state
+  std::vector<int32_t> other_numbers;  // in the states of the other models of an ensemble
   int64_t source_tokens = 0;
   int64_t limit = 0;           // most target tokens, including the end of sentence
   int64_t length = 0;          // target tokens of the live hypotheses after this step
   double longest_penalty = 1;  // the length penalty at the limit
+  ForbiddenTokens forbidden;
+  int64_t examined = 0;  // continuations()
   std::vector<Prefix> prefixes;
   std::vector<Live> live;  // best first
   std::vector<Hypothesis> finished;
@@ -61,6 +67,7 @@ struct Search::Sentence {
 
   bool covers() const { return options.coverage_penalty > 0; }
   int64_t forced() const { return static_cast<int64_t>(options.target_prefix_ids.size()); }
+  bool next_is_given() const { return length < forced() && length + 1 < limit; }
   bool attends() const { return covers() || options.alignment; }
 
   // Stores the attention of a step for the rows from `row` on, which extend `parents` (-1: none).
@@ -110,18 +117,38 @@ struct Search::Sentence {
   }
 };
 
-Search::Search(Model& model) : model_(model), shard_(model.output_shard()), state_(model.begin_decoding()) {}
+Search::Search(Model& model, std::vector<Model*> others) : model_(model), shard_(model.output_shard()), state_(model.begin_decoding()) {
+  for (Model* const other : others) {
+    CHECK(!is_spread(shard_.group) && !is_spread(other->output_shard().group), "an ensemble of models in shards");
+    CHECK(other->vocabulary().target_size == model.vocabulary().target_size, "an ensemble with {} and {} target tokens",
+          model.vocabulary().target_size, other->vocabulary().target_size);
+    CHECK(&other->parameters().backend().memory() == &model.parameters().backend().memory(), "an ensemble on two backends");
+    others_.push_back({other, other->begin_decoding()});
+  }
+}
 Search::~Search() = default;
 
-void Search::add(int64_t key, std::vector<int32_t> source, const SearchOptions& options) {
-  joining_.push_back({key, std::move(source), options});
+void Search::add(int64_t key, std::vector<int32_t> source, const SearchOptions& options, std::vector<std::vector<int32_t>> for_others) {
+  CHECK(for_others.size() == others_.size(), "sources for {} of {} other models", for_others.size(), others_.size());
+  joining_.push_back({key, std::move(source), options, std::move(for_others)});
+}
+
+int64_t Search::bytes() const {
+  int64_t bytes = state_->bytes();
+  for (const Other& other : others_) bytes += other.state->bytes();
+  return bytes;
+}
+
+void Search::forget(const Sentence& s) {
+  state_->drop(s.number);
+  for (size_t m = 0; m < others_.size(); ++m) others_[m].state->drop(s.other_numbers[m]);
 }
 
 void Search::drop(int64_t key) {
   std::erase_if(joining_, [&](const Joining& j) { return j.key == key; });
   std::erase_if(sentences_, [&](const Sentence& s) {
     if (s.key != key) return false;
-    state_->drop(s.number);
+    forget(s);
     return true;
   });
 }
@@ -136,12 +163,13 @@ int64_t Search::rows() const {
 std::vector<Search::Finished> Search::step() {
   join();
   if (sentences_.empty()) return {};
-  find_best(next_output());
+  const OutputProduct output = next_output();
+  if (!std::all_of(sentences_.begin(), sentences_.end(), [](const Sentence& s) { return s.next_is_given(); })) find_best(output);
   std::vector<Finished> ended;
   for (Sentence& s : sentences_) choose(s);
   std::erase_if(sentences_, [&](Sentence& s) {
     if (!s.live.empty()) return false;
-    state_->drop(s.number);
+    forget(s);
     ended.push_back({s.key, s.best()});
     return true;
   });
@@ -153,16 +181,28 @@ void Search::join() {
   PackedTokens packed;
   for (const Joining& j : joining_) packed.append(j.source.data(), j.source.data() + j.source.size());
   const std::vector<int32_t> numbers = model_.encode(*state_, packed);
+  int64_t longest = longest_sentence(model_.config());
+  std::vector<std::vector<int32_t>> other_numbers;
+  for (size_t m = 0; m < others_.size(); ++m) {
+    CHECK(work_.steps == 0, "sentences join an ensemble under way");  // the models' states would number them in different orders
+    PackedTokens sources;
+    for (const Joining& j : joining_) sources.append(j.for_others[m].data(), j.for_others[m].data() + j.for_others[m].size());
+    other_numbers.push_back(others_[m].model->encode(*others_[m].state, sources));
+    longest = std::min(longest, longest_sentence(others_[m].model->config()));
+  }
   for (size_t i = 0; i < joining_.size(); ++i) {
     const SearchOptions& o = joining_[i].options;
     Sentence s;
     s.key = joining_[i].key;
     s.options = o;
     s.number = numbers[i];
+    for (const std::vector<int32_t>& each : other_numbers) s.other_numbers.push_back(each[i]);
     s.source_tokens = static_cast<int64_t>(joining_[i].source.size()) - (model_.config().source_end ? 0 : 1);
     s.limit = std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * static_cast<double>(s.source_tokens)) + o.max_length_offset);
-    s.limit = std::min(s.limit + s.forced(), longest_sentence(model_.config()));
+    s.limit = std::min(s.limit + s.forced(), longest);
     s.longest_penalty = penalty(o, s.limit - s.forced());
+    s.forbidden = o.forbidden();
+    s.examined = continuations(o, model_.vocabulary());
     s.live = {{-1, model_.vocabulary().begin, -1, 0.0}};
     sentences_.push_back(std::move(s));
   }
@@ -184,6 +224,13 @@ OutputProduct Search::next_output() {
   const bool attends = std::any_of(sentences_.begin(), sentences_.end(), [](const Sentence& s) { return s.attends(); });
   Tensor attention;
   const OutputProduct output = model_.next_output(*state_, token_, sentence_, parent_, attends ? &attention : nullptr);
+  other_outputs_.clear();
+  std::vector<int32_t> numbers;
+  for (size_t m = 0; m < others_.size(); ++m) {
+    numbers.clear();
+    for (const Sentence& s : sentences_) numbers.insert(numbers.end(), s.live.size(), s.other_numbers[m]);
+    other_outputs_.push_back(others_[m].model->next_output(*others_[m].state, token_, numbers, parent_));
+  }
   ++work_.steps;
   work_.rows += static_cast<int64_t>(token_.size());
   if (!attends) return output;
@@ -199,27 +246,57 @@ OutputProduct Search::next_output() {
   return output;
 }
 
+void Search::find_forbidden() {
+  forbidden_.clear();
+  forbidden_begin_.clear();
+  if (std::none_of(sentences_.begin(), sentences_.end(), [](const Sentence& s) { return s.forbidden.depend_on_prefix(); })) return;
+  std::vector<int32_t> prefix;
+  forbidden_begin_.push_back(0);
+  for (const Sentence& s : sentences_)
+    for (const Live& l : s.live) {
+      if (s.forbidden.depend_on_prefix()) {
+        prefix.clear();
+        for (int32_t p = l.prefix; p >= 0; p = s.prefixes[p].parent) prefix.push_back(s.prefixes[p].token);
+        std::reverse(prefix.begin(), prefix.end());
+        s.forbidden.append_after(prefix, forbidden_);
+      }
+      forbidden_begin_.push_back(static_cast<int32_t>(forbidden_.size()));
+    }
+}
+
 void Search::find_best(const OutputProduct& output) {
+  find_forbidden();
   k_ = 0;
-  for (const Sentence& s : sentences_) k_ = std::max(k_, continuations(s.options, model_.vocabulary()));
+  for (const Sentence& s : sentences_) {
+    k_ = std::max(k_, s.examined);
+    if (!forbidden_.empty())
+      for (const Live& l : s.live) k_ = std::max<int64_t>(k_, s.examined + forbidden_begin_[l.row + 1] - forbidden_begin_[l.row]);
+  }
   k_ = std::min(k_, is_spread(shard_.group) ? shard_.vocabulary : output.w->out);
-  log_softmax_top_k(model_.parameters().backend(), output, shard_, k_, values_, indices_);
+  if (others_.empty())
+    log_softmax_top_k(model_.parameters().backend(), output, shard_, k_, values_, indices_);
+  else
+    ensemble_top_k(model_.parameters().backend(), output, other_outputs_, k_, values_, indices_);
   for (const Sentence& s : sentences_)
     for (const Live& l : s.live)
       if (std::isnan(values_[static_cast<size_t>(l.row * k_)])) not_a_number(s.key, s.length + 1);
 }
 
 // Forbidden tokens are skipped but keep their probability: log-probabilities are the model's, as `score` prints them.
-bool Search::allowed(const Sentence& s, int32_t token) const {
+bool Search::allowed(const Sentence& s, int32_t row, int32_t token) const {
   const ModelVocabulary& v = model_.vocabulary();
-  return !(token == v.end && s.options.fixed_length) && !(token == v.unknown && !s.options.allow_unknown) && token != v.padding;
+  if ((token == v.end && s.options.fixed_length) || (token == v.unknown && !s.options.allow_unknown) || token == v.padding ||
+      s.forbidden.always(token))
+    return false;
+  return forbidden_.empty() ||
+         !std::binary_search(forbidden_.begin() + forbidden_begin_[row], forbidden_.begin() + forbidden_begin_[row + 1], token);
 }
 
 // Pushes the hypothesis' continuation of this rank, or the next allowed one, onto the heap; nothing if all are taken.
 void Search::offer(const Sentence& s, int32_t live, int32_t rank) {
   const Live& l = s.live[live];
   const int64_t at = l.row * k_;
-  while (rank < k_ && !allowed(s, indices_[at + rank])) ++rank;
+  while (rank < k_ && !allowed(s, l.row, indices_[at + rank])) ++rank;
   if (rank >= k_) return;
   heap_.push_back({l.log_probability + values_[at + rank], live, rank});
   std::push_heap(heap_.begin(), heap_.end());
@@ -231,17 +308,25 @@ void Search::choose(Sentence& s) {
   const SearchOptions& o = s.options;
   const bool prune = o.prune_threshold > 0;
   const int64_t places = o.beam - static_cast<int64_t>(s.finished.size());
+  const bool given = s.next_is_given();
   ++s.length;
   heap_.clear();
   next_.clear();
-  if (s.length <= s.forced() && s.length < s.limit) {  // one hypothesis, whose next token is given
+  if (given) {  // one hypothesis
     const Live from = s.live.front();
     const int32_t token = o.target_prefix_ids[static_cast<size_t>(s.length - 1)];
     s.prefixes.push_back({from.prefix, token, s.aligned(from.row)});
     s.live = {{from.row, token, static_cast<int32_t>(s.prefixes.size()) - 1, from.log_probability}};
     return;
   }
-  for (size_t i = 0; i < s.live.size(); ++i) offer(s, static_cast<int32_t>(i), 0);
+  const auto offer_all = [&] {
+    for (size_t i = 0; i < s.live.size(); ++i) offer(s, static_cast<int32_t>(i), 0);
+  };
+  offer_all();
+  if (heap_.empty()) {  // every token is forbidden, so the end is allowed before the fixed length
+    s.options.fixed_length = false;
+    offer_all();
+  }
   const double top = heap_.empty() ? 0 : heap_.front().log_probability;
   for (int64_t taken = 0; taken < places && !heap_.empty(); ++taken) {
     std::pop_heap(heap_.begin(), heap_.end());
@@ -292,7 +377,7 @@ void Search::finish(Sentence& s, int32_t prefix, int32_t row, double log_probabi
 
 int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary) {
   return options.beam + (options.fixed_length ? 1 : 0) + (vocabulary.unknown >= 0 && !options.allow_unknown ? 1 : 0) +
-         (vocabulary.padding >= 0 ? 1 : 0);
+         (vocabulary.padding >= 0 ? 1 : 0) + static_cast<int64_t>(options.forbidden().always().size());
 }
 
 SearchOptions search_defaults(const std::string& preset) {

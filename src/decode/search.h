@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/forbidden_tokens.h"
 #include "models/model.h"
 
 namespace starling {
@@ -38,6 +39,13 @@ struct SearchOptions {
   // Pieces, with spaces between them, that stand in front of each source, and that each translation begins with and does not show.
   std::string source_prefix, target_prefix;
   std::vector<int32_t> source_prefix_ids, target_prefix_ids;  // their numbers: with_prefixes() sets them (decode/framing.h)
+  // Sequences of pieces that no translation contains, with " ||| " between them, and their numbers, which with_prefixes() sets as well.
+  std::string suppress;
+  std::vector<std::vector<int32_t>> suppress_ids;
+  int64_t no_repeat_ngram = 0;  // no n-gram of this many target tokens occurs twice in a translation; 0 = off
+
+  // Both rules; the target prefix counts as part of a translation.
+  ForbiddenTokens forbidden() const { return {suppress_ids, no_repeat_ngram}; }
 };
 
 template <class Visitor>
@@ -55,6 +63,10 @@ void visit(Visitor& v, SearchOptions& c) {
   v.field("source-prefix", c.source_prefix,
           "pieces, with spaces between them, in front of each source, such as the tag of a language; empty = none");
   v.field("target-prefix", c.target_prefix, "pieces that each translation is made to begin with, and that are not printed; empty = none");
+  v.field("suppress", c.suppress,
+          "pieces, or sequences of pieces with spaces between them, that translations never contain; several are separated by ' ||| '; "
+          "empty = none");
+  v.field("no-repeat-ngram", c.no_repeat_ngram, "no sequence of this many pieces occurs twice in a translation; 0 = off", 0, 1000);
   v.field("allow-unknown", c.allow_unknown, "translations may have the unknown symbol (U+2047) in them; else the next best piece is taken");
 }
 
@@ -62,8 +74,8 @@ void visit(Visitor& v, SearchOptions& c) {
 // section 7), otherwise the Transformer's alpha 0.6 alone (Vaswani et al. 2017, section 6.1). The rest are the defaults above.
 SearchOptions search_defaults(const std::string& preset);
 
-// Returns how many of a hypothesis' best continuations a step examines: the beam, plus the number of forbidden tokens that may be among
-// them.
+// Returns how many of a hypothesis' best continuations a step examines: the beam, plus the number of always forbidden tokens that may be
+// among them. Tokens that are forbidden after a certain prefix come on top where there are any.
 int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary);
 
 struct Hypothesis {
@@ -83,12 +95,15 @@ struct SearchWork {
 // A search in progress, for use by one thread. With a sharded model, all workers make the same calls.
 class Search {
  public:
-  explicit Search(Model& model);
+  // With `others`, an ensemble: log-probabilities are the mean of those of all models, renormalised. The models have one target vocabulary
+  // and one backend; attention, for alignments and coverage, is the first one's. None of them may be sharded, and all sentences must join
+  // before the first step.
+  explicit Search(Model& model, std::vector<Model*> others = {});
   ~Search();
 
   // Adds a source (token ids ending with end of sentence), which joins at the next step. `key` identifies it in step() and drop(), and must
-  // differ from those of all sentences in progress.
-  void add(int64_t key, std::vector<int32_t> source, const SearchOptions& options);
+  // differ from those of all sentences in progress. `for_others`: the same source in the tokens of each other model.
+  void add(int64_t key, std::vector<int32_t> source, const SearchOptions& options, std::vector<std::vector<int32_t>> for_others = {});
   // Drops a sentence. A key that is not in progress is ignored.
   void drop(int64_t key);
 
@@ -105,7 +120,7 @@ class Search {
   bool empty() const { return joining_.empty() && sentences_.empty(); }
   const SearchWork& work() const { return work_; }  // so far
   // Memory for sources and prefixes: for as many as were in progress at once, not for all so far.
-  int64_t bytes() const { return state_->bytes(); }
+  int64_t bytes() const;
 
  private:
   struct Joining;
@@ -123,16 +138,24 @@ class Search {
   };
 
   void join();
+  void forget(const Sentence& s);
   OutputProduct next_output();
+  void find_forbidden();
   void find_best(const OutputProduct& output);
-  bool allowed(const Sentence& s, int32_t token) const;
+  bool allowed(const Sentence& s, int32_t row, int32_t token) const;
   void offer(const Sentence& s, int32_t live, int32_t rank);
   void choose(Sentence& s);
   void finish(Sentence& s, int32_t prefix, int32_t row, double log_probability);
 
+  struct Other {
+    Model* model;
+    std::unique_ptr<DecodeState> state;
+  };
   Model& model_;
   VocabularyShard shard_;
   std::unique_ptr<DecodeState> state_;
+  std::vector<Other> others_;                 // of an ensemble
+  std::vector<OutputProduct> other_outputs_;  // of the last step
   std::vector<Joining> joining_;
   std::vector<Sentence> sentences_;  // in the order of their numbers in state_
   SearchWork work_;
@@ -140,6 +163,9 @@ class Search {
   int64_t k_ = 0;                                   // continuations examined per row
   std::vector<float> values_;                       // [rows, k] of the last step, descending
   std::vector<int32_t> indices_;                    // [rows, k]
+  // The tokens forbidden after each row's prefix: row r's are forbidden_[forbidden_begin_[r]] to forbidden_[forbidden_begin_[r + 1]].
+  // Both are empty if no sentence has rules that depend on the prefix.
+  std::vector<int32_t> forbidden_, forbidden_begin_;
   std::vector<Candidate> heap_;
   std::vector<Live> next_;
 };

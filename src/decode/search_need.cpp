@@ -42,7 +42,7 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
   const int64_t length = options.fixed_length ? limit : std::min(limit, static_cast<int64_t>(mean) + 1);
   SearchNeed need;
   need.rows = sentences * wide;
-  const int64_t looked_at_tokens = std::min(continuations(options, vocabulary), V);
+  const int64_t looked_at_tokens = std::min(continuations(options, vocabulary) + options.forbidden().most_after(length), V);
   need.scores = std::min(need.rows, kWholeRows) * V * 4 + need.rows * looked_at_tokens * 24;
   const int64_t looked_at = wide * tokens;  // pairs of hypothesis and source token
   if (architecture_of(config.preset) == Architecture::gnmt) {

@@ -17,24 +17,32 @@ WorkerBackends make_worker_backends(const Backend& backend) {
 }
 
 Translator::Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences,
-                       int64_t max_source_tokens, const WorkerBackends* backends)
+                       int64_t max_source_tokens, const WorkerBackends* backends, std::vector<EnsembleMember> others)
     : own_(backends || model.parameters().shards() ? WorkerBackends() : make_worker_backends(model.parameters().backend())),
       vocabularies_(vocabularies),
+      others_(std::move(others)),
       options_(with_prefixes(options, vocabularies)),
       batch_sentences_(batch_sentences),
       max_source_tokens_(std::min(max_source_tokens, longest_sentence(model.config()) - 1)) {
   require_room(options_, model.config());
   if (model.parameters().shards()) {
-    workers_.push_back({share_model(model, model.parameters().backend()), {}});
+    CHECK(others_.empty(), "an ensemble with a sharded model");
+    workers_.push_back({share_model(model, model.parameters().backend()), {}, {}});
     return;
   }
-  for (const auto& backend : backends ? *backends : own_) workers_.push_back({share_model(model, *backend), {}});
+  for (const auto& backend : backends ? *backends : own_) {
+    workers_.push_back({share_model(model, *backend), {}, {}});
+    for (const EnsembleMember& m : others_) workers_.back().others.push_back(share_model(*m.model, *backend));
+  }
+  for (const EnsembleMember& m : others_) max_source_tokens_ = std::min(max_source_tokens_, longest_sentence(m.model->config()) - 1);
 }
 
-void Translator::translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
+void Translator::translate_batch(Worker& worker, std::span<const size_t> which, std::span<const Sources> sources,
                                  std::vector<std::vector<Translation>>& results, const std::function<void(double share)>& under_way) const {
-  std::vector<std::vector<int32_t>> batch;
-  for (size_t i : which) batch.push_back(sources[i]);
+  std::vector<Sources> batches(sources.size());
+  for (size_t m = 0; m < sources.size(); ++m)
+    for (const size_t i : which) batches[m].push_back(sources[m][i]);
+  const Sources& batch = batches.front();
   const bool stops = watch_.stop && !worker.model->parameters().shards();
   const double longest = static_cast<double>(batch.front().size());
   int64_t steps = 0;
@@ -43,7 +51,11 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
     // Translations are about as long as their sources.
     under_way(std::min(0.95, static_cast<double>(steps++) / longest));
   };
-  const auto found = beam_search(*worker.model, batch, options_, &worker.work, each_step);
+  std::vector<Model*> models{worker.model.get()};
+  for (const auto& other : worker.others) models.push_back(other.get());
+  const auto found = sampling_         ? draw_batch(worker, which, batch, each_step)
+                     : others_.empty() ? beam_search(*worker.model, batch, options_, &worker.work, each_step)
+                                       : beam_search(models, batches, options_, &worker.work, each_step);
   for (size_t i = 0; i < which.size(); ++i) {
     auto& result = results[which[i]];
     result.clear();
@@ -52,6 +64,49 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
       if (options_.alignment) result.back().hypothesis = h;
     }
   }
+}
+
+void Translator::set_sampling(const Sampling& sampling) {
+  CHECK(!workers_.front().model->parameters().shards() && others_.empty(), "sampling with a sharded model or an ensemble");
+  sampling_ = sampling;
+  options_.beam = options_.n_best;  // as many rows as samples
+}
+
+std::vector<std::vector<Hypothesis>> Translator::draw_batch(Worker& worker, std::span<const size_t> which,
+                                                            std::span<const std::vector<int32_t>> batch,
+                                                            const std::function<void()>& each_step) const {
+  PackedTokens sources;
+  std::vector<int64_t> ids;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    sources.append(batch[i].data(), batch[i].data() + batch[i].size());
+    ids.push_back(lines_before_ + static_cast<int64_t>(which[i]));
+  }
+  const SamplingOptions options{.samples = options_.n_best,
+                                .max_length_factor = options_.max_length_factor,
+                                .max_length_offset = options_.max_length_offset,
+                                .allow_unknown = options_.allow_unknown,
+                                .key = sampling_->key,
+                                .top_k = sampling_->top_k,
+                                .temperature = sampling_->temperature,
+                                .prefix = options_.target_prefix_ids,
+                                .forbidden = options_.forbidden()};
+  std::vector<std::vector<double>> log_probabilities;
+  const ModelVocabulary& vocabulary = worker.model->vocabulary();
+  std::vector<Samples> samples = sample_translations(*worker.model, vocabulary, sources, ids, options, &log_probabilities, [&] {
+    each_step();
+    ++worker.work.steps;
+  });
+  std::vector<std::vector<Hypothesis>> drawn(samples.size());
+  for (size_t b = 0; b < samples.size(); ++b)
+    for (size_t k = 0; k < samples[b].size(); ++k) {
+      Hypothesis& h = drawn[b].emplace_back();
+      h.tokens = std::move(samples[b][k]);
+      h.length = static_cast<int64_t>(h.tokens.size());
+      worker.work.rows += static_cast<int64_t>(options.prefix.size()) + h.length;
+      if (!h.tokens.empty() && h.tokens.back() == vocabulary.end) h.tokens.pop_back();
+      h.log_probability = h.score = log_probabilities[b][k];
+    }
+  return drawn;
 }
 
 Translator::Batches Translator::cut(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources, int64_t most) {
@@ -67,16 +122,29 @@ Translator::Batches Translator::cut(std::span<const size_t> order, std::span<con
   return batches;
 }
 
-std::vector<SearchNeed> Translator::largest_needs(const Batches& batches, std::span<const std::vector<int32_t>> sources) {
-  std::vector<SearchNeed> needs;
-  Model& model = *workers_.front().model;
-  for (const auto& batch : batches) {
+SearchNeed Translator::need_of(std::span<const size_t> batch, std::span<const Sources> sources) {
+  const Worker& worker = workers_.front();
+  SearchNeed need;
+  for (size_t m = 0; m < sources.size(); ++m) {
+    Model& model = m == 0 ? *worker.model : *worker.others[m - 1];
     int64_t tokens = 0;
-    for (const size_t i : batch) tokens += static_cast<int64_t>(sources[i].size());
-    needs.push_back(search_need(model.config(), model.vocabulary(), options_, static_cast<int64_t>(batch.size()), tokens,
-                                size_of(model.parameters().backend().activation()),
-                                model.parameters().shards() ? model.parameters().shards()->size() : 1));
+    for (const size_t i : batch) tokens += static_cast<int64_t>(sources[m][i].size());
+    const SearchNeed each = search_need(model.config(), model.vocabulary(), options_, static_cast<int64_t>(batch.size()), tokens,
+                                        size_of(model.parameters().backend().activation()),
+                                        model.parameters().shards() ? model.parameters().shards()->size() : 1);
+    need.rows = each.rows;
+    need.scores = std::max(need.scores, each.scores);
+    need.activations += each.activations;
+    need.states += each.states;
   }
+  // All scores of the rows exist at once where they are averaged, or where samples are drawn from all of them: each time twice.
+  if (!others_.empty() || (sampling_ && sampling_->top_k == 0)) need.scores += 2 * need.rows * worker.model->vocabulary().target_size * 4;
+  return need;
+}
+
+std::vector<SearchNeed> Translator::largest_needs(const Batches& batches, std::span<const Sources> sources) {
+  std::vector<SearchNeed> needs;
+  for (const auto& batch : batches) needs.push_back(need_of(batch, sources));
   const size_t together = std::min(workers_.size(), needs.size());
   std::partial_sort(needs.begin(), needs.begin() + static_cast<ptrdiff_t>(together), needs.end(),
                     [](const SearchNeed& a, const SearchNeed& b) { return a.total() > b.total(); });
@@ -106,10 +174,10 @@ int64_t Translator::most_sentences() const {
   return narrow ? std::clamp<int64_t>(std::min(kRows / options_.beam, kSentences), 1, batch_sentences_) : batch_sentences_;
 }
 
-Translator::Batches Translator::batches_that_fit(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources) {
+Translator::Batches Translator::batches_that_fit(std::span<const size_t> order, std::span<const Sources> sources) {
   std::optional<UsableMemory> memory;
   for (int64_t most = most_sentences();; most = (most + 1) / 2) {
-    Batches batches = cut(order, sources, most);
+    Batches batches = cut(order, sources.front(), most);
     const std::vector<SearchNeed> needs = largest_needs(batches, sources);
     const int64_t need = sum_of(needs).total();
     if (need <= granted_) return batches;
@@ -131,10 +199,17 @@ std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string
   std::vector<std::vector<int32_t>> sources(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
     bool cut = false;
-    sources[i] = source_tokens(lines[i], from, options_, max_source_tokens_ - static_cast<int64_t>(options_.source_prefix_ids.size()), cut);
+    sources[i] = source_tokens(lines[i], from, options_, most_text_tokens(), cut);
     truncated_ += cut;
   }
   return sources;
+}
+
+std::string Translator::alignment(std::string_view line, const Translation& translation, AlignmentUnit unit) const {
+  EncodedLine source = vocabularies_.source().encode_with_bytes(line);
+  const auto room = static_cast<size_t>(std::max<int64_t>(most_text_tokens(), 1));
+  if (source.ids.size() > room) source.ids.resize(room), source.bytes.resize(room);  // as source_tokens() cuts it
+  return alignment_text(source, line, vocabularies_.target(), translation.hypothesis, unit);
 }
 
 SearchWork Translator::work() const {
@@ -152,15 +227,34 @@ void Translator::stop_if_asked() {
   if (watch_.stop && shards && any_shard(shards, watch_.stop())) throw TranslationStopped();
 }
 
-std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<const std::vector<int32_t>> sources) {
+std::vector<std::vector<Translation>> Translator::translate(std::span<const std::string> lines) {
+  std::vector<Sources> sources;
+  sources.push_back(encode(lines));
+  for (const EnsembleMember& m : others_) {
+    SearchOptions framing;
+    framing.source_prefix = m.source_prefix;
+    framing = with_prefixes(framing, *m.vocabularies);
+    Sources& of_member = sources.emplace_back();
+    for (const std::string& line : lines) {
+      bool cut = false;
+      const int64_t room = max_source_tokens_ - static_cast<int64_t>(framing.source_prefix_ids.size());
+      of_member.push_back(source_tokens(line, m.vocabularies->source(), framing, room, cut));
+    }
+  }
+  return translate_sources(sources);
+}
+
+std::vector<std::vector<Translation>> Translator::translate_sources(const std::vector<Sources>& all) {
+  CHECK(all.size() == others_.size() + 1, "sources for {} of {} models", all.size(), others_.size() + 1);
+  const Sources& sources = all.front();
   std::vector<size_t> order;
   for (size_t i = 0; i < sources.size(); ++i)
-    if (!sources[i].empty()) order.push_back(i);
+    if (std::none_of(all.begin(), all.end(), [&](const Sources& each) { return each[i].empty(); })) order.push_back(i);
   // Longest first: memory peaks at the start, and the short ones fill the end.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
 
   std::vector<std::vector<Translation>> results(sources.size(), std::vector<Translation>(1));
-  const Batches batches = batches_that_fit(order, sources);
+  const Batches batches = batches_that_fit(order, all);
   double all_tokens = 0, done_tokens = 0;
   for (const size_t i : order) all_tokens += static_cast<double>(sources[i].size());
   std::vector<double> under_way(workers_.size());  // estimated tokens done in each worker's batch
@@ -178,11 +272,12 @@ std::vector<std::vector<Translation>> Translator::translate_encoded(std::span<co
       stop_if_asked();
       double tokens = 0;
       for (const size_t i : batches[b]) tokens += static_cast<double>(sources[i].size());
-      translate_batch(workers_[worker], batches[b], sources, results, [&](double share) { tell(0, share * tokens); });
+      translate_batch(workers_[worker], batches[b], all, results, [&](double share) { tell(0, share * tokens); });
       tell(tokens, 0);
     }
   });
   for (size_t i : order) output_tokens_ += results[i].front().tokens;
+  lines_before_ += static_cast<int64_t>(sources.size());
   return results;
 }
 

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/memory.h"
+#include "decode/alignment.h"
 #include "decode/framing.h"
+#include "decode/sampling.h"
 #include "decode/search_need.h"
 
 namespace starling {
@@ -26,6 +29,13 @@ struct SearchMemory {
   int processes = 1;           // processes that translate on this host at the same time with equal shares
   bool fewer_at_once = false;  // halve batches until they fit, which is slower with the same result; if false, refuse what does not fit
   std::function<UsableMemory()> usable = [] { return usable_memory(); };
+};
+
+// A further model of an ensemble. It reads sources with its own vocabulary and prefix.
+struct EnsembleMember {
+  Model* model;
+  const Vocabularies* vocabularies;
+  std::string source_prefix;
 };
 
 // Thrown to end a translation when its watch asked for it.
@@ -50,22 +60,37 @@ class Translator {
   // weights: small matrix products run better side by side than split in two. The model, which must not change in the meantime, and the
   // vocabularies must outlive the translator. So must `backends`, made for the model's backend and used by nobody else in the meantime;
   // null: the translator makes its own. With a sharded model, all workers of the group make the same calls with the same lines, each with
-  // one worker that has all threads.
+  // one worker that has all threads. `others` make an ensemble of it (decode/search.h); they must outlive the translator.
   Translator(Model& model, const Vocabularies& vocabularies, const SearchOptions& options, int64_t batch_sentences = 64,
-             int64_t max_source_tokens = 1000, const WorkerBackends* backends = nullptr);
+             int64_t max_source_tokens = 1000, const WorkerBackends* backends = nullptr, std::vector<EnsembleMember> others = {});
 
   // Returns the n_best translations of each line, best first; an empty line gives an empty translation. Sources longer than
   // max_source_tokens are cut there, and counted. Throws ResourceError, before computing anything, if beam and batches need more memory
   // than set_memory allows.
-  std::vector<std::vector<Translation>> translate(std::span<const std::string> lines) { return translate_encoded(encode(lines)); }
+  std::vector<std::vector<Translation>> translate(std::span<const std::string> lines);
 
-  // The two halves of translate(), to translate the same text several times. Sources end with end of sentence; that of an empty line is
-  // empty.
+  // The two halves of translate(), to translate the same text several times; not with an ensemble. Sources end with end of sentence; that
+  // of an empty line is empty.
   std::vector<std::vector<int32_t>> encode(std::span<const std::string> lines);
-  std::vector<std::vector<Translation>> translate_encoded(std::span<const std::vector<int32_t>> sources);
+  std::vector<std::vector<Translation>> translate_encoded(std::span<const std::vector<int32_t>> sources) {
+    return translate_sources({{sources.begin(), sources.end()}});
+  }
+
+  // Returns which words or pieces of a line its translation comes from, as alignment_text() does; the options must ask for alignments.
+  std::string alignment(std::string_view line, const Translation& translation, AlignmentUnit unit) const;
 
   // Sets the search options from now on.
   void set_search(const SearchOptions& options) { options_ = with_prefixes(options, vocabularies_); }
+  // From now on draws translations instead of searching for them: options.n_best samples of each line, in the order of their numbers, with
+  // the model's log-probability as their score. Sample n of line i (lines are counted over all calls) depends only on (key, i, n) and the
+  // model. The length limit and what is allowed are those of the search options, and so are prefixes. Not with a sharded model or an
+  // ensemble.
+  struct Sampling {
+    uint64_t key = 1;
+    int64_t top_k = 0;       // as in SamplingOptions
+    double temperature = 1;  // as in SamplingOptions
+  };
+  void set_sampling(const Sampling& sampling);
   void set_memory(SearchMemory memory) { memory_ = std::move(memory); }
   void set_watch(TranslatorWatch watch) { watch_ = std::move(watch); }
 
@@ -74,8 +99,10 @@ class Translator {
   SearchWork work() const;                                  // so far
 
  private:
+  using Sources = std::vector<std::vector<int32_t>>;
   struct Worker {
     std::unique_ptr<Model> model;
+    std::vector<std::unique_ptr<Model>> others;
     SearchWork work;
   };
   using Batches = std::vector<std::span<const size_t>>;
@@ -83,17 +110,27 @@ class Translator {
   static Batches cut(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources, int64_t most);
   int64_t most_sentences() const;
   UsableMemory usable();
-  Batches batches_that_fit(std::span<const size_t> order, std::span<const std::vector<int32_t>> sources);
+  // From here on `sources` are those of each model.
+  Batches batches_that_fit(std::span<const size_t> order, std::span<const Sources> sources);
+  SearchNeed need_of(std::span<const size_t> batch, std::span<const Sources> sources);
   // Returns the largest needs of batches that may be in progress at the same time.
-  std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const std::vector<int32_t>> sources);
+  std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const Sources> sources);
+  std::vector<std::vector<Translation>> translate_sources(const std::vector<Sources>& sources);
   void stop_if_asked();
-  void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const std::vector<int32_t>> sources,
+  int64_t most_text_tokens() const { return max_source_tokens_ - static_cast<int64_t>(options_.source_prefix_ids.size()); }
+  void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const Sources> sources,
                        std::vector<std::vector<Translation>>& results, const std::function<void(double share)>& under_way) const;
+  std::vector<std::vector<Hypothesis>> draw_batch(Worker& worker, std::span<const size_t> which,
+                                                  std::span<const std::vector<int32_t>> batch,
+                                                  const std::function<void()>& each_step) const;
 
   WorkerBackends own_;  // empty if backends were given
   std::vector<Worker> workers_;
   const Vocabularies& vocabularies_;
+  const std::vector<EnsembleMember> others_;
   SearchOptions options_;
+  std::optional<Sampling> sampling_;
+  int64_t lines_before_ = 0;  // of earlier calls
   SearchMemory memory_;
   TranslatorWatch watch_;
   int64_t batch_sentences_, max_source_tokens_;

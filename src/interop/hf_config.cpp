@@ -86,6 +86,7 @@ SearchOptions hf_search(const HfSettings& config, const HfSettings* generation, 
   o.length_penalty = from("length_penalty").get("length_penalty", 1.0);
   o.length_penalty_form = LengthPenaltyForm::power;
   o.max_length_factor = 3;
+  o.no_repeat_ngram = std::clamp<int64_t>(from("no_repeat_ngram_size").get<int64_t>("no_repeat_ngram_size", 0), 0, 1000);
   const auto leave_out = [&](const std::string& key, const std::string& what) {
     notes.push_back(fmt::format("{}: {} is left out{}.", from(key).where(), key, what));
   };
@@ -98,7 +99,7 @@ SearchOptions hf_search(const HfSettings& config, const HfSettings* generation, 
     o.length_penalty = 1;
   }
   if (o.beam == 1) notes.push_back("The search has a beam of 1; a larger one (--beam, or decode.yml) translates better.");
-  for (const auto& [key, usual] : {std::pair<const char*, double>{"no_repeat_ngram_size", 0}, {"repetition_penalty", 1}, {"min_length", 0}})
+  for (const auto& [key, usual] : {std::pair<const char*, double>{"repetition_penalty", 1}, {"min_length", 0}})
     if (from(key).get(key, usual) != usual) leave_out(key, ", which the search here does not have");
   if (from("do_sample").get("do_sample", false)) leave_out("do_sample", "; translations are searched for");
   const nlohmann::json* const bad = from("bad_words_ids").find("bad_words_ids");

@@ -55,6 +55,29 @@ TEST(Alignment, LinksPiecesByTheirBytes) {
   EXPECT_EQ(align({}, v, h).text, "");
 }
 
+// Positions of pieces are those of the hypothesis; words pair where any of their pieces do.
+TEST(Alignment, AsTextCountsPiecesOrWords) {
+  const Vocabulary v = characters();
+  const std::string line = " ab ä  cd";
+  const EncodedLine source = v.encode_with_bytes(line), target = v.encode_with_bytes("fe g");
+  const auto end = static_cast<int32_t>(source.ids.size());
+  Hypothesis h;
+  h.tokens = target.ids;
+  h.alignment.assign(h.tokens.size() + 1, end);
+  const auto look = [&](int64_t to, int64_t from) {
+    h.alignment[static_cast<size_t>(piece_ending_at(target, to))] = piece_ending_at(source, from);
+  };
+  look(1, 10), look(2, 2), look(4, 6);  // "f" at "d", "e" at "a", "g" at "ä"; the rest at the end
+  const auto text = [&](AlignmentUnit unit) { return alignment_text(source, line, v, h, unit); };
+  EXPECT_EQ(text(AlignmentUnit::words), "0-0 1-1 2-0");
+  const auto piece = [](const EncodedLine& of, int64_t ends) { return piece_ending_at(of, ends); };
+  EXPECT_EQ(text(AlignmentUnit::pieces), fmt::format("{}-{} {}-{} {}-{}", piece(source, 2), piece(target, 2), piece(source, 6),
+                                                     piece(target, 4), piece(source, 10), piece(target, 1)));
+  h.tokens.clear(), h.alignment = {0};
+  EXPECT_EQ(text(AlignmentUnit::words), "");
+  EXPECT_EQ(text(AlignmentUnit::pieces), "");
+}
+
 // Whatever a model looks at, links are within the texts, and the document keeps what is not translated.
 TEST(Alignment, OfASearchStaysWithinTheTexts) {
   const Vocabularies vocabularies(characters(), std::nullopt);

@@ -18,9 +18,10 @@ class FakeModel : public Model {
   std::function<std::vector<float>(int32_t sentence, const Prefix&)> attention;
   int64_t attention_calls = 0;  // steps for which it was asked
 
-  explicit FakeModel(int64_t vocabulary, int32_t unknown = -1, int32_t padding = -1)
+  explicit FakeModel(int64_t vocabulary, int32_t unknown = -1, int32_t padding = -1,
+                     std::shared_ptr<Backend> backend = make_backend("reference"))
       : vocabulary_{.source_size = vocabulary, .target_size = vocabulary, .unknown = unknown, .padding = padding},
-        backend_(make_backend("reference")),
+        backend_(std::move(backend)),
         store_(*backend_) {
     const Tensor unit({vocabulary, vocabulary}, DType::f64, backend_->memory());
     std::vector<double> ones(static_cast<size_t>(vocabulary * vocabulary));
@@ -91,7 +92,7 @@ class FakeModel : public Model {
   };
   ModelConfig config_;
   ModelVocabulary vocabulary_;
-  std::unique_ptr<Backend> backend_;
+  std::shared_ptr<Backend> backend_;
   ParameterStore store_;
   std::shared_ptr<Packed> unit_;  // the logits are the product's input
 };

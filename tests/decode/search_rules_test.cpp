@@ -6,55 +6,10 @@
 #include <cmath>
 #include <map>
 
-#include "base/random.h"
-#include "decode/beam_search.h"
-#include "tests/decode/fake_model.h"
+#include "tests/decode/plain_search.h"
 
 namespace starling {
 namespace {
-
-using Prefix = FakeModel::Prefix;
-using Sources = std::vector<std::vector<int32_t>>;
-
-constexpr int32_t kEnd = 2;
-
-double length_penalty(double alpha, size_t length) { return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha); }
-
-// A stream of numbers that belongs to a sentence and a prefix.
-Random random_of(uint64_t seed, int32_t sentence, const Prefix& prefix) {
-  uint64_t stream = static_cast<uint64_t>(sentence) + 1;
-  for (int32_t t : prefix) stream = 1009 * stream + static_cast<uint64_t>(t) + 1;
-  return {seed, stream};
-}
-
-// Random predictions and attention, as uneven as those of a trained model; `coarse` makes many equal ones.
-FakeModel random_model(uint64_t seed, int64_t vocabulary, const Sources& sources, double scale, bool coarse = false, int32_t unknown = -1,
-                       int32_t padding = -1) {
-  FakeModel m(vocabulary, unknown, padding);
-  m.logits = [=](int32_t sentence, const Prefix& prefix) {
-    Random r = random_of(seed, sentence, prefix);
-    std::vector<double> z(vocabulary);
-    for (double& v : z) v = coarse ? std::round(scale * r.normal()) : scale * r.normal();
-    return z;
-  };
-  m.attention = [=](int32_t sentence, const Prefix& prefix) {
-    Random r = random_of(seed + 1, sentence, prefix);
-    std::vector<float> p(sources[sentence].size());
-    float sum = 0;
-    for (float& v : p) sum += v = static_cast<float>(std::exp(2 * r.normal()));
-    for (float& v : p) v /= sum;
-    return p;
-  };
-  return m;
-}
-
-std::vector<double> log_softmax(const std::vector<double>& z) {
-  double sum = 0;
-  for (double v : z) sum += std::exp(v);
-  std::vector<double> result;
-  for (double v : z) result.push_back(v - std::log(sum));
-  return result;
-}
 
 // log P of a target, and the sum over source tokens of the logarithm of their coverage, step by step from the functions themselves.
 struct Judged {
@@ -85,12 +40,6 @@ FakeModel certain_model(const Prefix& target, const std::vector<std::vector<floa
   };
   m.attention = [=](int32_t, const Prefix& prefix) { return rows[prefix.size()]; };
   return m;
-}
-
-SearchOptions options(int64_t beam, double alpha, double beta) {
-  SearchOptions o;
-  o.beam = beam, o.length_penalty = alpha, o.coverage_penalty = beta;
-  return o;
 }
 
 TEST(Coverage, ByHand) {
@@ -234,64 +183,6 @@ TEST(Coverage, NarrowBeamsScoreTheirHypothesesRight) {
         EXPECT_NEAR(h.score, h.log_probability / length_penalty(0.4, target.size()) + 0.5 * j.coverage, 1e-4);
       }
   }
-}
-
-// Beam search written as plainly as possible: all continuations of all hypotheses, sorted; prefixes copied.
-std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t source_tokens, const SearchOptions& o) {
-  struct Open {
-    Prefix prefix;
-    double log_probability;
-  };
-  const auto V = static_cast<size_t>(m.vocabulary().target_size);
-  const int64_t limit = static_cast<int64_t>(o.max_length_factor * static_cast<double>(source_tokens)) + o.max_length_offset;
-  std::vector<Open> open{{{}, 0}};
-  std::vector<Hypothesis> done;
-  const auto finish = [&](const Prefix& prefix, double log_probability, int64_t length) {
-    done.push_back({prefix, length, log_probability, log_probability / length_penalty(o.length_penalty, length)});
-  };
-  for (int64_t length = 1; !open.empty(); ++length) {
-    std::vector<Open> all;  // the last token is the continuation
-    for (const Open& h : open) {
-      Memory& memory = m.parameters().backend().memory();
-      const Shape row{1, static_cast<int64_t>(V)};
-      const Tensor z(row, DType::f64, memory), best(row, DType::f64, memory), order(row, DType::i32, memory),
-          sum({1, 2}, DType::f64, memory);
-      z.from_doubles(m.logits(sentence, h.prefix));
-      m.parameters().backend().top_logits(z, V, best, order, sum);
-      std::vector<double> values = best.to_doubles();
-      for (double& v : values) v = static_cast<float>(v - sum.to_doubles()[0] - std::log(sum.to_doubles()[1]));
-      std::vector<int32_t> tokens(V);
-      order.read<int32_t>(tokens);
-      for (size_t i = 0; i < V; ++i) {
-        if (o.fixed_length && tokens[i] == kEnd) continue;
-        if (!o.allow_unknown && tokens[i] == m.vocabulary().unknown) continue;
-        if (tokens[i] == m.vocabulary().padding) continue;
-        all.push_back({h.prefix, h.log_probability + values[i]});
-        all.back().prefix.push_back(tokens[i]);
-      }
-    }
-    std::stable_sort(all.begin(), all.end(), [](const Open& a, const Open& b) { return a.log_probability > b.log_probability; });
-    all.resize(std::min<size_t>(all.size(), o.beam - done.size()));
-    open.clear();
-    for (Open& h : all) {
-      const bool ended = h.prefix.back() == kEnd;
-      if (ended) h.prefix.pop_back();
-      if (ended || length == limit) {
-        finish(h.prefix, h.log_probability, length);
-      } else {
-        open.push_back(h);
-      }
-    }
-    if (o.n_best == 1 && !open.empty())
-      for (const Hypothesis& h : done)
-        if (h.score >= open.front().log_probability / length_penalty(o.length_penalty, limit)) {
-          open.clear();
-          break;
-        }
-  }
-  std::stable_sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
-  done.resize(std::min<size_t>(done.size(), o.n_best));
-  return done;
 }
 
 TEST(PlainSearch, IsWhatRemainsWithBothOff) {

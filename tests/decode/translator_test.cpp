@@ -4,14 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
 #include "decode/quantization.h"
 #include "models/model.h"
+#include "tests/decode/small_vocabulary.h"
 
 namespace starling {
 namespace {
@@ -20,21 +19,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kLength = 5;  // tokens of each translation
-
-Vocabularies small_vocabulary() {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("starling-translator-" + std::to_string(::getpid()) + ".spm");
-  int next = 0;
-  train_vocabulary(
-      [&](std::string_view& line) {
-        line = next % 2 ? "ab ba abba" : "baab ab aa";
-        return next++ < 200;
-      },
-      {.size = 20}, path.string());
-  Vocabularies result(Vocabulary::load(path.string()), std::nullopt);
-  std::filesystem::remove(path);
-  return result;
-}
 
 class TranslatorMemory : public testing::Test {
  protected:
@@ -80,6 +64,28 @@ TEST_F(TranslatorMemory, TheUnknownSymbolIsInTranslationsOnlyWhereItIsAllowed) {
     const auto unknown = [](const Translation& each) { return each.text.find("\u2047") != std::string::npos; };
     EXPECT_EQ(std::count_if(all.begin(), all.end(), unknown), allowed ? 1 : 0);
     EXPECT_EQ(static_cast<int64_t>(all.size()), search.beam - (allowed ? 1 : 2)) << "without the end of sentence";
+  }
+}
+
+// Pieces as they are written in decode.yml become numbers; those that are not in the vocabulary are named.
+TEST_F(TranslatorMemory, SuppressedPiecesAreInNoTranslation) {
+  const Vocabulary& v = vocabularies_.target();
+  SearchOptions search = search_;
+  search.beam = search.n_best = v.size(), search.max_length_offset = 1;
+  const std::string first = v.piece(4), second = v.piece(5);
+  search.suppress = fmt::format(" {} ||| {}  {} ||| ", first, second, first);
+  EXPECT_EQ(with_prefixes(search, vocabularies_).suppress_ids, (std::vector<std::vector<int32_t>>{{4}, {5, 4}}));
+  Translator t(*model_, vocabularies_, search);
+  EXPECT_EQ(static_cast<int64_t>(t.translate(lines_)[0].size()), search.beam - 3) << "without end, unknown symbol and the first piece";
+  for (const auto& [pieces, message] :
+       {std::pair(first + " nowhere", "suppress: the vocabulary has no piece 'nowhere'"), {"</s>", "end of sentence"}}) {
+    search.suppress = pieces;
+    try {
+      with_prefixes(search, vocabularies_);
+      FAIL() << pieces;
+    } catch (const ConfigError& e) {
+      EXPECT_THAT(e.what(), HasSubstr(message));
+    }
   }
 }
 

@@ -1,0 +1,32 @@
+#include "decode/ensemble.h"
+
+#include <cmath>
+
+namespace starling {
+// The mean of log-probabilities, renormalised, is the softmax of the mean of the logits: in each row, a model's logits are above its
+// log-probabilities by one number.
+void ensemble_top_k(Backend& backend, const OutputProduct& first, std::span<const OutputProduct> others, int64_t k,
+                    std::vector<float>& values, std::vector<int32_t>& tokens) {
+  const double share = 1 / static_cast<double>(others.size() + 1);
+  const Tensor mean = logits_of(backend, first);
+  backend.flat().scale(mean, share, mean, Write::overwrite);
+  for (const OutputProduct& other : others) {
+    CHECK(other.rows == first.rows && other.w->out == first.w->out, "logits [{}, {}] and [{}, {}]", first.rows, first.w->out, other.rows,
+          other.w->out);
+    backend.flat().scale(logits_of(backend, other), share, mean, Write::accumulate);
+  }
+  const int64_t R = first.rows;
+  const Tensor best({R, k}, mean.dtype(), backend.memory()), columns({R, k}, DType::i32, backend.memory()),
+      denominator({R, 2}, DType::f64, backend.memory());
+  backend.top_logits(mean, k, best, columns, denominator);
+  const std::vector<double> z = best.to_doubles(), sums = denominator.to_doubles();
+  tokens.resize(static_cast<size_t>(R * k));
+  values.resize(tokens.size());
+  columns.read<int32_t>(tokens);
+  for (int64_t r = 0; r < R; ++r) {
+    const double log_sum = sums[2 * r] + std::log(sums[2 * r + 1]);
+    for (int64_t i = r * k; i < (r + 1) * k; ++i) values[i] = static_cast<float>(z[i] - log_sum);
+  }
+}
+
+}  // namespace starling

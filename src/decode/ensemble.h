@@ -1,0 +1,17 @@
+// What the models of an ensemble predict together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "autograd/shards.h"
+
+namespace starling {
+
+// As log_softmax_top_k() without shards, for the mean of the log-probabilities of `first` and of `others`, renormalised: the k largest of
+// each row in `values`, descending, and their tokens, both [R, k]. All are products for the same R rows and the same tokens. Waits.
+void ensemble_top_k(Backend& backend, const OutputProduct& first, std::span<const OutputProduct> others, int64_t k,
+                    std::vector<float>& values, std::vector<int32_t>& tokens);
+
+}  // namespace starling

@@ -1,0 +1,141 @@
+// `starling translate` beyond the plain search, as users start it, with small models of random weights: alignments, samples, ensembles and
+// forbidden pieces.
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kFixtures = STARLING_SOURCE_DIR "/tests/fixtures/models";
+
+class Translate : public ProgramTest {
+ protected:
+  Translate() { write("text", "A rock climber climbs a large rock.\n\nA dog is running on the beach.\n"); }
+  std::string translate(const std::string& arguments, const std::string& model = "pre") const {
+    const ShellOutcome o = run("translate --quiet --precision f32 --model " + kFixtures + "/" + model + "/model " + arguments);
+    EXPECT_EQ(o.status, 0) << o.text;
+    return o.text;
+  }
+  static std::vector<std::string> lines(const std::string& text) {
+    std::vector<std::string> all;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+  }
+  static std::vector<std::string> fields(const std::string& line) {
+    std::vector<std::string> all(1);
+    for (size_t at = 0, end;; at = end + 5) {
+      end = line.find(" ||| ", at);
+      all.back() = line.substr(at, end == std::string::npos ? end : end - at);
+      if (end == std::string::npos) return all;
+      all.emplace_back();
+    }
+  }
+  static int64_t words_of(const std::string& text) {
+    std::istringstream in(text);
+    int64_t words = 0;
+    for (std::string word; in >> word;) ++words;
+    return words;
+  }
+};
+
+TEST_F(Translate, AlignmentsFollowTheText) {
+  const std::vector<std::string> sources = {"A rock climber climbs a large rock.", "", "A dog is running on the beach."};
+  const std::vector<std::string> plain = lines(translate("-i text", "gnmt-clip")),
+                                 words = lines(translate("-i text --alignment words", "gnmt-clip")),
+                                 pieces = lines(translate("-i text --alignment pieces", "gnmt-clip")),
+                                 cut = lines(translate("-i text --alignment pieces --max-source-tokens 2", "gnmt-clip"));
+  ASSERT_EQ(words.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const std::vector<std::string> f = fields(words[i]);
+    ASSERT_EQ(f.size(), 2u) << words[i];
+    EXPECT_EQ(f[0], plain[i]);
+    EXPECT_EQ(fields(pieces[i]).at(0), plain[i]);
+    EXPECT_EQ(f[1].empty(), i == 1) << words[i];
+    std::istringstream pairs(f[1]);
+    int64_t source, target;
+    for (char dash; pairs >> source >> dash >> target;) {
+      EXPECT_LT(source, words_of(sources[i]));
+      EXPECT_LT(target, words_of(plain[i]));
+    }
+    EXPECT_TRUE(pairs.eof());
+    std::istringstream of_cut(fields(cut[i]).at(1));
+    for (char dash; of_cut >> source >> dash >> target;) EXPECT_LT(source, 2) << "pieces that the model has not read";
+  }
+  const std::vector<std::string> list = lines(translate("-i text --alignment words --n-best 2", "gnmt-clip"));
+  ASSERT_EQ(fields(list.at(0)).size(), 5u) << list[0];
+  EXPECT_EQ(fields(list[0])[1] + " ||| " + fields(list[0])[2], words[0]);
+  EXPECT_LT(std::stod(fields(list[0])[4]), 0) << "the score is the last field";
+}
+
+TEST_F(Translate, SamplesDependOnTheSeedAndTheLineAlone) {
+  const std::string sampled = translate("-i text --sampling --n-best 3 --threads 1");
+  EXPECT_EQ(translate("-i text --sampling --n-best 3 --threads 2 --batch-size 1 --seed 1"), sampled);
+  const ShellOutcome piped = run_shell("(cd " + directory_ +
+                                       " && (head -n 1 text; sleep 0.1; tail -n +2 text) | " STARLING_BINARY
+                                       " translate --quiet --precision f32 --sampling --n-best 3 --model " +
+                                       kFixtures + "/pre/model)");
+  EXPECT_EQ(piped.text, sampled) << "lines from a pipe come in other batches";
+  EXPECT_NE(translate("-i text --sampling --n-best 3 --seed 2"), sampled);
+  const std::vector<std::string> all = lines(sampled);
+  ASSERT_EQ(all.size(), 3u + 1 + 3);
+  EXPECT_EQ(all[3], "1 |||  ||| 0.000000 ||| 0.000000");
+  for (const std::string& line : {all[0], all[5]}) EXPECT_EQ(fields(line).at(2), fields(line).at(3)) << line;
+  EXPECT_EQ(translate("-i text --sampling --sampling-top-k 1"), translate("-i text --beam 1"));
+  EXPECT_EQ(lines(translate("-i text --sampling")).at(0), fields(all[0]).at(1)) << "the first of three is the first of one";
+}
+
+TEST_F(Translate, SeveralModelsAreAnEnsemble) {
+  const auto with = [&](const std::string& second) {
+    return translate("-i text --n-best 2 --model " + kFixtures + "/" + second + "/model");
+  };
+  const std::string alone = translate("-i text --n-best 2");
+  const std::vector<std::string> twice = lines(with("pre")), once = lines(alone);
+  ASSERT_EQ(twice.size(), once.size());
+  for (size_t i = 0; i < once.size(); ++i) {
+    EXPECT_EQ(fields(twice[i]).at(1), fields(once[i]).at(1));
+    EXPECT_NEAR(std::stod(fields(twice[i]).at(2)), std::stod(fields(once[i]).at(2)), 1e-4);
+  }
+  EXPECT_NE(with("gnmt"), alone);
+  const std::string other = path("other");
+  std::filesystem::copy(kFixtures + "/post/model", other);
+  std::filesystem::remove(other + "/manifest.json");
+  std::filesystem::copy(STARLING_SOURCE_DIR "/tests/fixtures/marian/v.spm", other + "/vocab.spm",
+                        std::filesystem::copy_options::overwrite_existing);
+  const ShellOutcome refused = run("translate -i text --model " + kFixtures + "/pre/model --model other");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.text, HasSubstr("have different target vocabularies"));
+}
+
+// tests/decode/forbidden_tokens_test.cpp has the rules themselves.
+TEST_F(Translate, ForbiddenPiecesAreReplaced) {
+  EXPECT_NE(translate("-i text --no-repeat-ngram 1"), translate("-i text"));
+  const std::string model = "translate -i text --model " + kFixtures + "/pre/model ";
+  EXPECT_THAT(run(model + "--suppress 'nowhere'").text, HasSubstr("suppress: the vocabulary has no piece 'nowhere'"));
+  EXPECT_THAT(run(model + "--suppress '</s>'").text, HasSubstr("suppress: '</s>' is the end of sentence"));
+}
+
+TEST_F(Translate, OptionsThatExcludeEachOtherAreNamed) {
+  const std::string model = "--model " + kFixtures + "/pre/model ";
+  const auto refused = [&](const std::string& arguments) {
+    const ShellOutcome o = run("translate -i text " + model + arguments);
+    EXPECT_NE(o.status, 0) << arguments;
+    return o.text;
+  };
+  EXPECT_THAT(refused("--sampling --beam 3"), HasSubstr("--beam searches, and --sampling draws"));
+  EXPECT_THAT(refused("--sampling --alignment words"), HasSubstr("--alignment is for translations that are searched for"));
+  EXPECT_THAT(refused("--sampling --document"), HasSubstr("--sampling is for lines"));
+  EXPECT_THAT(refused("--alignment words --document"), HasSubstr("--alignment is for lines"));
+  EXPECT_THAT(refused("--sampling " + model), HasSubstr("--sampling draws from one model"));
+  EXPECT_THAT(refused("--seed 3"), HasSubstr("--sampling"));
+  EXPECT_THAT(refused("--alignment soft"), HasSubstr("--alignment"));
+  EXPECT_THAT(refused("--sampling --sampling-temperature 0"), HasSubstr("0.001"));
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,63 @@
+// Lines of files through the queue: all of them, in order, in pieces as large as asked for, and the error behind them.
+#include "data/line_queue.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+class LineQueueTest : public testing::Test {
+ protected:
+  LineQueueTest() {
+    char name[] = "/tmp/starling_lines_XXXXXX";
+    if (mkdtemp(name)) directory_ = name;
+  }
+  ~LineQueueTest() override { std::filesystem::remove_all(directory_); }
+  std::string write(const std::string& name, int first, int lines) const {
+    std::ofstream out(directory_ + "/" + name);
+    for (int i = 0; i < lines; ++i) out << "line " << first + i << '\n';
+    return directory_ + "/" + name;
+  }
+  std::string directory_;
+};
+
+TEST_F(LineQueueTest, FilesComeInOrderInPiecesOfTheSizeAskedFor) {
+  LineQueue queue({write("a", 0, 25), write("empty", 0, 0), write("b", 25, 10)}, 8);
+  std::vector<std::string> all;
+  std::vector<size_t> sizes;
+  for (std::vector<std::string> lines = queue.take(8); !lines.empty(); lines = queue.take(8)) {
+    sizes.push_back(lines.size());
+    all.insert(all.end(), lines.begin(), lines.end());
+  }
+  ASSERT_EQ(all.size(), 35u);
+  for (int i = 0; i < 35; ++i) EXPECT_EQ(all[static_cast<size_t>(i)], "line " + std::to_string(i));
+  EXPECT_EQ(sizes, (std::vector<size_t>{8, 8, 8, 8, 3}));
+  EXPECT_EQ(queue.expected_lines(1000), 35);
+  EXPECT_TRUE(queue.take(8).empty()) << "the end stays the end";
+}
+
+TEST_F(LineQueueTest, AnErrorComesAfterTheLinesBeforeIt) {
+  LineQueue queue({write("a", 0, 3), directory_ + "/missing"}, 100);
+  std::vector<std::string> all;
+  EXPECT_THROW(for (std::vector<std::string> lines = queue.take(2); !lines.empty(); lines = queue.take(2))
+                   all.insert(all.end(), lines.begin(), lines.end()),
+               Error);
+  EXPECT_EQ(all.size(), 3u);
+}
+
+// A queue that nobody empties does not keep its reader, and what is not taken is forgotten with it.
+TEST_F(LineQueueTest, ItMayEndBeforeItsLines) {
+  LineQueue queue({write("a", 0, 1000)}, 4);
+  EXPECT_EQ(queue.take(2).size(), 2u);
+}
+
+}  // namespace
+}  // namespace starling
