@@ -1,11 +1,13 @@
 // The verb `starling serve`: answers translation clients over HTTP (docs/guides/serving.md).
 #include <csignal>
 
+#include "base/byte_size.h"
 #include "base/messages.h"
 #include "cli/help.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "http/client_address.h"
+#include "interop/package_languages.h"
 #include "interop/usable_model.h"
 #include "serve/model_source.h"
 #include "serve/server.h"
@@ -17,8 +19,28 @@ struct ServeArguments {
   ServeOptions options;
   SearchArguments search;
   int64_t cache_mib = 64;
-  std::string packages;
+  std::string packages, memory;
 };
+
+// Models are loaded at the start or, with --packages or --memory, when a request asks for them; those of other programs are imported then.
+void serve_models(ServeArguments& a) {
+  const std::shared_ptr<FileSystem> files = real_file_system();
+  OnDemand& on_demand = a.options.model.on_demand;
+  on_demand.on = !a.packages.empty() || !a.memory.empty();
+  const auto memory = a.memory.empty() ? std::optional<int64_t>(0) : byte_size(a.memory);
+  if (!memory) throw ConfigError(fmt::format("--memory {}: is not an amount of memory; write 500M or 4G", a.memory));
+  on_demand.memory = *memory;
+  if (!a.packages.empty()) a.options.packages = packages_in(*files, a.packages);
+  on_demand.usable = [files](const std::string& path, const OnDemand::Say& say) { return usable_model(*files, path, say); };
+  on_demand.foreign_languages = [files](const std::string& path) { return package_languages(*files, path); };
+  if (!on_demand.on) {
+    for (std::string& text : a.options.models) {
+      const std::string path = parse_model_source(text).path;
+      text.replace(text.size() - path.size(), path.size(), usable_model(*files, path, [](const std::string& line) { tell("{}\n", line); }));
+    }
+  }
+  serve(a.options);
+}
 
 }  // namespace
 
@@ -29,7 +51,12 @@ void add_serve(CLI::App& app) {
   CLI::Option* models = sub->add_option("-m,--model", o.models,
                                         "run directory, checkpoint or model directory, or a model of another program that 'import' reads, "
                                         "with its languages: en-de=DIR; may be repeated");
-  CLI::Option* packages = sub->add_option("--packages", a->packages, "folder of Argos packages, as LibreTranslate has it: all are served");
+  CLI::Option* packages = sub->add_option("--packages", a->packages,
+                                          "folder of Argos packages, as LibreTranslate has it: all are served, and loaded when asked for");
+  sub->add_option("--memory", a->memory,
+                  "memory for all models together, such as 4G: they are loaded when asked for, and those that were not asked for longest "
+                  "are dropped; default with --packages: nine tenths of what the machine or its container has free");
+  sub->add_option("--pivot", o.service.job.pivots, "language, such as en, through which to translate where no model does; may be repeated");
   sub->add_option("--listen", o.listen, "HOST:PORT; port 0: a free one; 0.0.0.0:5000 for all networks of this machine")
       ->capture_default_str();
   CLI::Option* keys =
@@ -104,14 +131,7 @@ void add_serve(CLI::App& app) {
     a->options.model.scheduler.cache_bytes = a->cache_mib << 20;
     a->options.model.alternatives = a->options.service.limits.alternatives;
     for (std::string& proxy : a->options.http.proxies) proxy = plain_address(proxy);
-    const auto files = real_file_system();
-    if (!a->packages.empty())
-      for (const std::string& package : packages_in(*files, a->packages)) a->options.models.push_back(package);
-    for (std::string& text : a->options.models) {
-      const std::string path = parse_model_source(text).path;
-      text.replace(text.size() - path.size(), path.size(), usable_model(*files, path, [](const std::string& line) { tell("{}\n", line); }));
-    }
-    serve(a->options);
+    serve_models(*a);
   });
 }
 

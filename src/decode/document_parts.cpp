@@ -6,9 +6,9 @@
 
 namespace starling {
 
-DocumentParts::DocumentParts(Document document, const Vocabulary& source, int64_t most_tokens, const std::function<void()>& between)
-    : document_(std::move(document)) {
-  const std::vector<std::string>& sentences = document_.sentences();
+SentenceParts::SentenceParts(std::span<const std::string> sentences, const Vocabulary& source, int64_t most_tokens,
+                             const std::function<void()>& between)
+    : sentences_(sentences.size()) {
   for (size_t i = 0; i < sentences.size(); ++i) {
     std::vector<std::string> parts = parts_that_fit(sentences[i], source, most_tokens);
     cut_ += parts.size() > 1;
@@ -20,21 +20,37 @@ DocumentParts::DocumentParts(Document document, const Vocabulary& source, int64_
   }
 }
 
-AlignedText DocumentParts::assemble_with_links(std::span<const PartTranslation> translations, const Vocabulary& source,
-                                               const Vocabulary& target, bool all, const std::function<void()>& between) const {
+std::vector<AlignedText> SentenceParts::join(std::span<const PartTranslation> translations, const Vocabulary& source,
+                                             const Vocabulary& target, const std::function<bool(size_t sentence)>& needs_links,
+                                             const std::function<void()>& between) const {
   CHECK(translations.size() == parts_.size(), "{} translations of {} parts", translations.size(), parts_.size());
   std::vector<AlignedText> whole;
-  for (size_t begin = 0, end; begin < parts_.size(); begin = end) {
+  size_t begin = 0, end = 0;
+  for (size_t sentence = 0; sentence < sentences_; ++sentence, begin = end) {
+    const bool links = needs_links(sentence);
     std::vector<AlignedText> of_parts;
-    for (end = begin; end < parts_.size() && sentence_[end] == sentence_[begin]; ++end) {
+    for (; end < parts_.size() && sentence_[end] == sentence; ++end) {
       const PartTranslation& t = translations[end];
-      of_parts.push_back(all || needs_links(end) ? align(source.encode_with_bytes(parts_[end]), target, t.hypothesis)
-                                                 : AlignedText{t.text, {}});
+      of_parts.push_back(links ? align(source.encode_with_bytes(parts_[end]), target, t.hypothesis) : AlignedText{t.text, {}});
     }
     whole.push_back(joined_parts(std::span(parts_).subspan(begin, end - begin), of_parts));
     if (between) between();
   }
-  return document_.assemble_with_links(whole);
+  return whole;
+}
+
+DocumentParts::DocumentParts(Document document, const Vocabulary& source, int64_t most_tokens, const std::function<void()>& between)
+    : document_(std::move(document)), sentences_(document_.sentences(), source, most_tokens, between) {}
+
+std::vector<AlignedText> DocumentParts::join(std::span<const PartTranslation> translations, const Vocabulary& source,
+                                             const Vocabulary& target, bool all, const std::function<void()>& between) const {
+  return sentences_.join(
+      translations, source, target, [&](size_t sentence) { return all || document_.needs_links(sentence); }, between);
+}
+
+AlignedText DocumentParts::assemble_with_links(std::span<const PartTranslation> translations, const Vocabulary& source,
+                                               const Vocabulary& target, bool all, const std::function<void()>& between) const {
+  return document_.assemble_with_links(join(translations, source, target, all, between));
 }
 
 }  // namespace starling

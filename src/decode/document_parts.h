@@ -20,16 +20,40 @@ struct PartTranslation {
   Hypothesis hypothesis;
 };
 
-class DocumentParts {
+// Sentences as parts that fit the model.
+class SentenceParts {
  public:
-  /// No part exceeds `most_tokens` pieces of the source vocabulary. `between` is called after each sentence, whose time depends on its
-  /// length.
-  DocumentParts(Document document, const Vocabulary& source, int64_t most_tokens, const std::function<void()>& between = {});
+  /// No part exceeds `most_tokens` pieces of the source vocabulary; an empty sentence has no parts. `between` is called after each
+  /// sentence, whose time depends on its length.
+  SentenceParts(std::span<const std::string> sentences, const Vocabulary& source, int64_t most_tokens,
+                const std::function<void()>& between = {});
 
   const std::vector<std::string>& parts() const { return parts_; }
-  bool needs_links(size_t part) const { return document_.needs_links(sentence_[part]); }
+  size_t sentence_of(size_t part) const { return sentence_[part]; }
   /// Returns the number of sentences that had to be split.
   int64_t cut() const { return cut_; }
+  /// Returns the translated sentences from one translation per part, with links where `needs_links` of the sentence says so: there the
+  /// hypotheses need alignments.
+  std::vector<AlignedText> join(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target,
+                                const std::function<bool(size_t sentence)>& needs_links, const std::function<void()>& between = {}) const;
+
+ private:
+  std::vector<std::string> parts_;
+  std::vector<size_t> sentence_;  // index of each part's sentence
+  size_t sentences_;
+  int64_t cut_ = 0;
+};
+
+class DocumentParts {
+ public:
+  /// As SentenceParts does with the document's sentences.
+  DocumentParts(Document document, const Vocabulary& source, int64_t most_tokens, const std::function<void()>& between = {});
+
+  const std::vector<std::string>& parts() const { return sentences_.parts(); }
+  const Document& document() const { return document_; }
+  bool needs_links(size_t part) const { return document_.needs_links(sentences_.sentence_of(part)); }
+  /// Returns the number of sentences that had to be split.
+  int64_t cut() const { return sentences_.cut(); }
   /// Returns the translated document from one translation per part.
   std::string assemble(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target) const {
     return assemble_with_links(translations, source, target, false).text;
@@ -38,12 +62,13 @@ class DocumentParts {
   /// then need alignments.
   AlignedText assemble_with_links(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target,
                                   bool all = true, const std::function<void()>& between = {}) const;
+  /// Returns the document's translated sentences, with the links that assemble_with_links() uses.
+  std::vector<AlignedText> join(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target,
+                                bool all = true, const std::function<void()>& between = {}) const;
 
  private:
   Document document_;
-  std::vector<std::string> parts_;
-  std::vector<size_t> sentence_;  // index of each part's sentence
-  int64_t cut_ = 0;
+  SentenceParts sentences_;
 };
 
 }  // namespace starling

@@ -39,7 +39,8 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
   const int64_t D = config.width, V = (vocabulary.target_size + shards - 1) / shards, wide = options.beam;
   const double mean = static_cast<double>(tokens) / static_cast<double>(std::max<int64_t>(sentences, 1));
   const int64_t limit = limit_of(options, mean);
-  const int64_t length = options.fixed_length ? limit : std::min(limit, static_cast<int64_t>(mean) + 1);
+  const int64_t length = (options.fixed_length ? limit : std::min(limit, static_cast<int64_t>(mean) + 1)) +
+                         static_cast<int64_t>(options.target_prefix_ids.size());
   SearchNeed need;
   need.rows = sentences * wide;
   const int64_t looked_at_tokens = std::min(continuations(options, vocabulary) + options.forbidden().most_after(length), V);
@@ -50,9 +51,11 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
     need.states = need.rows * config.decoder_layers * D * (activation_bytes + 4) + tokens * 2 * D * activation_bytes;
   } else {
     const int64_t pair = 2 * D / shards * activation_bytes;  // key and value
+    // A recurrent unit keeps its cell state, one row of floats for each token of a hypothesis, where attention keeps keys and values.
+    const int64_t own = config.autoregression == Autoregression::ssru ? D * 4 : pair;
     const int64_t source = 5 * D + (4 * D + config.feed_forward) / shards;
     need.activations = (need.rows * transformer_row(config, shards) + tokens * source) * activation_bytes;
-    need.states = (need.rows * length + tokens) * config.decoder_layers * pair + need.rows * length * 12 + looked_at * 4;
+    need.states = (need.rows * length * own + tokens * pair) * config.decoder_layers + need.rows * length * 12 + looked_at * 4;
   }
   need.states += need.rows * length * 8;  // the tree of prefixes
   if (options.coverage_penalty > 0) need.states += looked_at * 8;

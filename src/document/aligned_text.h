@@ -17,4 +17,8 @@ struct AlignedText {
   std::vector<Link> links;  // by target token; empty if not requested
 };
 
+/// Returns `second`, the translation of the text of `first`, with links to the source of `first`: each link of `second` leads on by the
+/// link of `first` with whose target it shares most bytes, the first of several. Links that share none are left out.
+AlignedText linked_through(const AlignedText& first, AlignedText second);
+
 }  // namespace starling

@@ -9,22 +9,27 @@
 
 namespace starling {
 
-// How a text in one language gets into the language that a client asks for.
+// How a text in one language gets into the language that a client asks for: by one model or, through another language, by two.
 struct Route {
-  Direction direction;     // of the model
-  bool unchanged = false;  // both languages are the same: the text is its own translation, without a model
+  std::vector<Direction> legs;  // directions of models; none if the languages are the same: the text is its own translation
+  bool unchanged() const { return legs.empty(); }
 };
 
-// Returns the model from `source` to `target` whose codes are nearest to those requested (language_distance). Throws ApiError 400 if a
-// language is unknown, no model has both, or several match equally well.
-Route route_between(std::span<const Direction> models, const std::string& source, const std::string& target);
+// Returns the model from `source` to `target` whose codes are nearest to those requested (language_distance). If there is none, returns two
+// models that meet in the first of the `pivots` that has such. Throws ApiError 400 if a language is unknown, no models lead from one to the
+// other, or several match equally well.
+Route route_between(std::span<const Direction> models, const std::string& source, const std::string& target,
+                    std::span<const std::string> pivots = {});
+
+// Returns the directions of the models, and behind them those that only two models with a pivot between them reach.
+std::vector<Direction> reachable(std::span<const Direction> models, std::span<const std::string> pivots);
 
 // Returns the models' codes that are nearest to the requested one: none, one, or several that are equally near.
 std::vector<std::string> nearest_languages(std::span<const std::string> codes, const std::string& asked);
 // Returns the single nearest code, else throws ApiError 400.
 std::string nearest_language(std::span<const std::string> codes, const std::string& asked);
 
-// Returns the languages that models translate into `target`, which is a code of a model.
+// Returns the languages of directions into `target`, which is a code of a model.
 std::vector<std::string> sources_into(std::span<const Direction> models, const std::string& target);
 
 }  // namespace starling

@@ -39,7 +39,11 @@ const std::vector<Family>& families() {
       {"starling_log_dropped_total", Kind::counter, "Lines that a log lost: its reader did not keep up, or the disk is full.", {}},
       {"starling_reloads_total", Kind::counter, "Attempts to load a changed model, by result.", {}},
       {"starling_ready", Kind::gauge, "1 when translating; 0 while loading or draining.", {}},
-      {"starling_model_info", Kind::gauge, "1 for each model that is served.", {}},
+      {"starling_model_info", Kind::gauge, "1 for each model that is loaded.", {}},
+      {"starling_models_loaded", Kind::gauge, "Models that are loaded.", {}},
+      {"starling_models_bytes", Kind::gauge, "Memory of their weights, and the most that their searches and caches may take.", {}},
+      {"starling_model_loads_total", Kind::counter, "Models loaded because a request asked for them, by result.", {}},
+      {"starling_model_drops_total", Kind::counter, "Models dropped because others needed their memory.", {}},
   };
   return kFamilies;
 }

@@ -1,188 +1,169 @@
 #include "serve/models.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <chrono>
-#include <future>
-#include <limits>
-#include <thread>
 
-#include "decode/framing.h"
+#include "base/resource_error.h"
 #include "metrics/metrics.h"
 #include "text/language_match.h"
 
 namespace starling {
 namespace {
 
-bool same(const Direction& a, const Direction& b) { return same_language(a.source, b.source) && same_language(a.target, b.target); }
-
-// Returns the identity, size and time of the files that make up a model in a directory.
-std::string files_state(const std::string& directory) {
-  std::string state;
-  for (const char* name : {".", "model.safetensors", "config.yml", "decode.yml"}) {
-    struct stat s {};
-    if (stat(join_path(directory, name).c_str(), &s) == 0)
-      state += fmt::format("{}:{}:{}.{} ", s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+// Returns how alike a model translates what another one has translated: chrF, 100 if that was nothing.
+double alikeness(ServedModel& model, const std::vector<std::pair<std::string, std::string>>& samples) {
+  std::vector<std::string> sources, translations, now;
+  for (const auto& [source, translation] : samples) {
+    sources.push_back(source);
+    translations.push_back(translation);
   }
-  return state;
-}
-
-// Does the same for the named directory, for those of a run that may hold a model, and for the directory that the model was read from.
-std::string directory_state(const std::string& path, const ServedModel& model) {
-  std::string state;
-  for (const std::string& directory : {path, join_path(path, "best"), join_path(path, "checkpoints"), model.model().description.directory})
-    state += files_state(directory);
-  return state;
-}
-
-SearchOptions for_translations(SearchOptions search, int64_t translations) {
-  search.n_best = translations;
-  search.beam = std::max(search.beam, translations);
-  return search;
-}
-
-SchedulerLimits with_rows(SchedulerLimits limits, int64_t rows) {
-  limits.rows = rows;
-  return limits;
+  for (const Candidates& c : model.translate(sources)) now.push_back(c.empty() ? "" : c.front().text);
+  return sources.empty() ? 100 : corpus_chrf(now, translations).score;
 }
 
 }  // namespace
 
-ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, const SearchBudget& budget, Metrics& metrics)
-    : model_(std::move(model)),
-      direction_(std::move(direction)),
-      search_(with_prefixes(options.search(model_.description.search), model_.description.vocabularies)),
-      max_source_tokens_(std::min(options.max_source_tokens, longest_sentence(model_.description.config) - 1 -
-                                                                 static_cast<int64_t>(search_.source_prefix_ids.size()))),
-      budget_(budget),
-      cache_bytes_(options.scheduler.cache_bytes),
-      scheduler_(with_rows(options.scheduler, budget.rows), metrics),
-      workers_(model_, scheduler_, metrics) {
-  require_room(search_, model_.description.config);
+std::string files_seen(const std::string& path, const ServedModel& model) {
+  std::string state = files_state(path);
+  for (const std::string& directory : {join_path(path, "best"), join_path(path, "checkpoints"), model.model().description.directory})
+    state += files_state(directory);
+  return state;
 }
 
-std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& sentences) {
-  std::promise<Scheduler::Outcome> promise;
-  auto outcome = promise.get_future();
-  scheduler_.submit(sentences, search(1), serve_seconds(), std::numeric_limits<double>::infinity(),
-                    [&](Scheduler::Outcome o) { promise.set_value(std::move(o)); });
-  Scheduler::Outcome o = outcome.get();
-  if (o.end != Scheduler::End::done) throw DataError(fmt::format("{}: cannot translate: {}", model_.description.directory, o.error));
-  return std::move(o.translations);
+bool same_direction(const Direction& a, const Direction& b) {
+  return same_language(a.source, b.source) && same_language(a.target, b.target);
 }
 
-SearchOptions ServedModel::search(int64_t translations) const { return for_translations(search_, translations); }
-
-std::string ServedModel::text() const {
-  return fmt::format("{} to {}: {}, step {}", direction_.source, direction_.target, model_.description.directory, model_.description.step);
+ConfigError served_twice(const ModelSource& source, const Direction& direction) {
+  return ConfigError(fmt::format("--model {}: there is a model from {} to {} already; leave one out", source.path, direction.source,
+                                 direction.target));
 }
 
 ModelSet::ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileSystem& files, Metrics& metrics)
     : options_(std::move(options)), files_(files), metrics_(metrics) {
-  for (ModelSource& source : sources) slots_.push_back({std::move(source), nullptr, "", ""});
+  for (ModelSource& source : sources) slots_.emplace_back().source = std::move(source);
 }
 
 std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source, int64_t promised) const {
-  ModelDescription description = describe_model(files_, source.path);
-  const Languages& own = description.languages;
-  if (!source.direction && (own.source.empty() || own.target.empty()))
-    throw ConfigError(
-        fmt::format("{}: the model does not say its languages; name them: --model en-de={}", description.directory, source.path));
-  const Direction direction = source.direction.value_or(Direction{own.source, own.target});
-  const std::string directory = description.directory, before = files_state(directory);
-  LoadedModel loaded = load_model(files_, std::move(description), options_.compute);
-  if (files_state(directory) != before)
-    throw DataError(fmt::format(
-        "{}: has changed while it was read, and may be half of one model and half of another; make a new model beside it and rename it",
-        directory));
-  const SearchOptions search = options_.search(loaded.description.search);
-  UsableMemory memory = options_.memory();
-  memory.bytes = std::max<int64_t>(0, memory.bytes - promised);
-  const SearchBudget fit = fit_search_budget(loaded,
-                                             {options_.scheduler.rows, options_.max_source_tokens, for_translations(search, 1),
-                                              for_translations(search, 1 + options_.alternatives)},
-                                             memory);
-  auto model = std::make_shared<ServedModel>(std::move(loaded), direction, options_, fit, metrics_);
-  // The first translation is slow, and a model that cannot translate must not be served.
-  model->translate({"Hello, world!"});
-  return model;
+  return load_found(
+      files_, find_model(files_, source, options_), options_,
+      [&](const LoadedModel& loaded) {
+        UsableMemory memory = options_.memory();
+        memory.bytes = std::max<int64_t>(0, memory.bytes - promised);
+        return search_budget(loaded.description, *loaded.backend, options_, memory);
+      },
+      metrics_);
 }
 
 void ModelSet::load() {
-  std::vector<std::shared_ptr<ServedModel>> models;
+  if (options_.on_demand.on) return find_all();
+  Models models;
   int64_t promised = 0;
   for (Slot& slot : slots_) {
     auto model = read(slot.source, promised);
     promised += model->promised_bytes();
     for (const auto& other : models)
-      if (same(other->direction(), model->direction()))
-        throw ConfigError(fmt::format("--model {}: there is a model from {} to {} already; leave one out", slot.source.path,
-                                      model->direction().source, model->direction().target));
-    slot.read = slot.seen = directory_state(slot.source.path, *model);
+      if (same_direction(other->direction(), model->direction())) throw served_twice(slot.source, model->direction());
+    slot.read = slot.seen = files_seen(slot.source.path, *model);
     models.push_back(std::move(model));
   }
   const std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < slots_.size(); ++i) slots_[i].model = models[i];
+  auto model = models.begin();
+  for (Slot& slot : slots_) {
+    slot.model = std::move(*model++);
+    slot.direction = slot.model->direction();
+  }
+  loaded_ = true;
   publish();
 }
 
 std::vector<std::string> ModelSet::reload(bool all) {
   std::vector<std::string> said;
   for (Slot& slot : slots_) {
-    if (!slot.model) continue;
-    const std::string now = directory_state(slot.source.path, *slot.model);
+    std::shared_ptr<ServedModel> model;
+    {
+      const std::lock_guard lock(mutex_);
+      if (all) slot.retry_at = 0;
+      if (slot.busy || !slot.model) continue;
+      slot.busy = true;
+      model = slot.model;
+    }
+    const std::string now = files_seen(slot.source.path, *model);
+    model.reset();
     const bool settled = now == slot.seen;  // not being written at the moment
     slot.seen = now;
     if (all || (settled && now != slot.read)) said.push_back(replace(slot));
+    const std::lock_guard lock(mutex_);
+    slot.busy = false;
   }
   sweep();
   return said;
 }
 
-std::string ModelSet::replace(Slot& slot) {
-  const std::shared_ptr<ServedModel> old = slot.model;
-  const std::string before = slot.seen;
-  slot.read = before;  // set first, so that the same files are never tried twice
-  try {
+// Reads the model that is to replace the one of a slot, when there is room for both.
+std::shared_ptr<ServedModel> ModelSet::read_replacement(Slot& slot) {
+  if (!options_.on_demand.on) {
     int64_t promised = 0;  // granted to the other models, which may not have allocated it yet
     for (const Slot& other : slots_)
       if (&other != &slot && other.model) promised += other.model->promised_bytes();
-    const std::shared_ptr<ServedModel> model = read(slot.source, promised);
-    if (!same(model->direction(), old->direction()))
-      throw DataError(fmt::format("{}: it translates from {} to {}", model->model().description.directory, model->direction().source,
-                                  model->direction().target));
-    std::vector<std::string> sources, translations, now;
-    for (const auto& [source, translation] : old->scheduler().samples()) {
-      sources.push_back(source);
-      translations.push_back(translation);
-    }
-    for (const Candidates& c : model->translate(sources)) now.push_back(c.empty() ? "" : c.front().text);
-    const double alike = sources.empty() ? 100 : corpus_chrf(now, translations).score;
+    return read(slot.source, promised);
+  }
+  FoundModel found = find_model(files_, slot.source, options_);
+  const SearchBudget budget = budget_of(found);
+  const int64_t bytes = bytes_of(found, budget);
+  {
+    std::unique_lock lock(mutex_);
+    if (!reserve(slot, bytes, lock))
+      throw ResourceError(fmt::format("{}: needs {} MiB beside the current one and the models in use; raise --memory, or send SIGHUP later",
+                                      found.description.directory, bytes >> 20));
+  }
+  return load_found(files_, std::move(found), options_, [&](const LoadedModel&) { return budget; }, metrics_);
+}
+
+std::string ModelSet::replace(Slot& slot) {
+  std::shared_ptr<ServedModel> old;
+  {
+    const std::lock_guard lock(mutex_);
+    old = slot.model;
+  }
+  slot.read = slot.seen;  // set first, so that the same files are never tried twice
+  std::string outcome;
+  try {
+    const std::shared_ptr<ServedModel> model = read_replacement(slot);
+    const ModelDescription& description = model->model().description;
+    if (!same_direction(model->direction(), old->direction()))
+      throw DataError(
+          fmt::format("{}: it translates from {} to {}", description.directory, model->direction().source, model->direction().target));
+    const auto samples = old->scheduler().samples();
+    const double alike = alikeness(*model, samples);
     if (alike < kLeastAlike)
       throw DataError(fmt::format("{}: its translations of the last {} sentences have chrF {:.1f} against those before, less than {}",
-                                  model->model().description.directory, sources.size(), alike, kLeastAlike));
-    slot.read = slot.seen = directory_state(slot.source.path, *model);
+                                  description.directory, samples.size(), alike, kLeastAlike));
+    slot.read = slot.seen = files_seen(slot.source.path, *model);
     {
       const std::lock_guard lock(mutex_);
       slot.model = model;
+      slot.reserved = 0;
       retired_.push_back(old);
       publish();
     }
     metrics_.count("starling_reloads_total", "result=\"swapped\"");
     const std::string lowered = model->budget().rows < model->budget().asked ? "; " + model->budget().text() : "";
-    return fmt::format("{} to {}: now {}, step {}{}", model->direction().source, model->direction().target,
-                       model->model().description.directory, model->model().description.step, lowered);
+    outcome = fmt::format("{} to {}: now {}, step {}{}", model->direction().source, model->direction().target, description.directory,
+                          description.step, lowered);
   } catch (const std::exception& e) {
     metrics_.count("starling_reloads_total", "result=\"kept\"");
-    return fmt::format("{} to {}: the current model stays in use: {}", old->direction().source, old->direction().target, e.what());
+    outcome = fmt::format("{} to {}: the current model stays in use: {}", old->direction().source, old->direction().target, e.what());
   }
+  const std::lock_guard lock(mutex_);
+  slot.reserved = 0;
+  return outcome;
 }
 
 // Destroys replaced models that nobody uses any more. This is not left to the last reference: a worker that delivers its last answer may
 // hold it, and a model must not be destroyed on one of its own threads.
 void ModelSet::sweep() {
-  std::vector<std::shared_ptr<ServedModel>> unused;
+  Models unused;
   const std::lock_guard lock(mutex_);
   std::erase_if(retired_, [&](std::shared_ptr<ServedModel>& model) {
     if (model.use_count() > 1) return false;
@@ -192,6 +173,17 @@ void ModelSet::sweep() {
 }
 
 void ModelSet::stop() {
+  std::list<Waiting> refused;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    loaded_ = false;
+    for (Slot& slot : slots_) refused.splice(refused.end(), slot.waiting);
+  }
+  asked_.notify_all();
+  for (const Waiting& w : refused) w.ready(nullptr, ApiError(503, kStopping));
+  for (std::thread& loader : loaders_) loader.join();
+  loaders_.clear();
   {
     const std::lock_guard lock(mutex_);
     for (Slot& slot : slots_)
@@ -207,21 +199,26 @@ void ModelSet::stop() {
   }
 }
 
+// Called with the lock held.
 void ModelSet::publish() const {
   metrics_.clear("starling_model_info");
-  for (const Slot& slot : slots_)
+  int64_t loaded = 0;
+  for (const Slot& slot : slots_) {
+    if (!slot.model) continue;
+    ++loaded;
     metrics_.set("starling_model_info",
-                 fmt::format("source=\"{}\",target=\"{}\",step=\"{}\",precision=\"{}\"", label_value(slot.model->direction().source),
-                             label_value(slot.model->direction().target), slot.model->model().description.step,
+                 fmt::format("source=\"{}\",target=\"{}\",step=\"{}\",precision=\"{}\"", label_value(slot.direction.source),
+                             label_value(slot.direction.target), slot.model->model().description.step,
                              label_value(slot.model->model().precision)),
                  1);
+  }
+  metrics_.set("starling_models_loaded", "", static_cast<double>(loaded));
+  metrics_.set("starling_models_bytes", "", static_cast<double>(taken()));
 }
-
-bool ModelSet::loaded() const { return !all().empty(); }
 
 std::vector<std::shared_ptr<ServedModel>> ModelSet::all() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<ServedModel>> models;
+  Models models;
   for (const Slot& slot : slots_)
     if (slot.model) models.push_back(slot.model);
   return models;
@@ -229,13 +226,14 @@ std::vector<std::shared_ptr<ServedModel>> ModelSet::all() const {
 
 std::vector<Direction> ModelSet::directions() const {
   std::vector<Direction> all;
-  for (const auto& model : this->all()) all.push_back(model->direction());
+  if (!loaded_) return all;
+  for (const Slot& slot : slots_) all.push_back(slot.direction);
   return all;
 }
 
 std::shared_ptr<ServedModel> ModelSet::find(const std::string& source, const std::string& target) const {
   for (const auto& model : all())
-    if (same_language(model->direction().source, source) && same_language(model->direction().target, target)) return model;
+    if (same_direction(model->direction(), {source, target})) return model;
   return nullptr;
 }
 

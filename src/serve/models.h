@@ -1,108 +1,127 @@
-// The served models, each with its queue and workers, and their replacement by newer models.
+// The served models: which there are, which of them are loaded, and their replacement by newer ones. They are either all loaded at the
+// start or each when a request first asks for it (OnDemand); then those that have not been asked for longest make room for others.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "decode/model_directory.h"
-#include "http/task_threads.h"
 #include "serve/api.h"
-#include "serve/model_source.h"
-#include "serve/scheduler.h"
-#include "serve/search_budget.h"
-#include "serve/workers.h"
+#include "serve/served_model.h"
 
 namespace starling {
 
-struct ModelOptions {
-  DeviceChoice compute;              // `threads` is the number of workers per model
-  int64_t max_source_tokens = 1000;  // limit for a sentence; longer ones are translated in parts
-  int64_t alternatives = 10;         // alternatives per translation that clients may request
-  SchedulerLimits scheduler;
-  std::function<SearchOptions(SearchOptions)> search = [](SearchOptions o) { return o; };  // applies the command line's options
-  std::function<UsableMemory()> memory = [] { return usable_memory(); };
-};
-
-class ServedModel {
- public:
-  // `budget` is the memory granted to its searches.
-  ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, const SearchBudget& budget, Metrics& metrics);
-
-  const Direction& direction() const { return direction_; }
-  Scheduler& scheduler() { return scheduler_; }
-  // Translates and waits for the result. Throws DataError with what went wrong.
-  std::vector<Candidates> translate(const std::vector<std::string>& sentences);
-  // Returns the search options for `translations` translations per sentence.
-  SearchOptions search(int64_t translations) const;
-  const LoadedModel& model() const { return model_; }
-  int64_t max_source_tokens() const { return max_source_tokens_; }
-  // Describes the model for the operator: "en to de: DIRECTORY, step 1000".
-  std::string text() const;
-  const SearchBudget& budget() const { return budget_; }
-  // Threads that assemble large translations.
-  TaskThreads& assembling() { return assembling_; }
-  // Returns the most memory that its searches and its cache may take.
-  int64_t promised_bytes() const { return budget_.bytes + cache_bytes_; }
-
- private:
-  LoadedModel model_;
-  Direction direction_;
-  SearchOptions search_;
-  int64_t max_source_tokens_;
-  SearchBudget budget_;
-  int64_t cache_bytes_;
-  Scheduler scheduler_;
-  TaskThreads assembling_{"putting translations together", 4, 1};
-  Workers workers_;  // declared last, so that they end first
-};
+constexpr const char* kStopping = "the server is being stopped; ask another one";
 
 class ModelSet {
  public:
   ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileSystem& files, Metrics& metrics);
   ~ModelSet() { stop(); }
 
-  // Loads all models. Throws the error of the first one that fails; ConfigError if two have the same direction or a model does not know its
-  // languages.
+  // Loads all models or, on demand, only finds out what they translate. Throws the error of the first one that fails; ConfigError if two
+  // have the same direction or a model does not know its languages. Optional sources that cannot be served are left out, and told.
   void load();
-  // Checks the model directories, and reads a model again if its directory has changed since it was read and has been unchanged since the
-  // last call; with `all`, reads all models at once. The new model replaces the old one if it translates, and if its translations of recent
-  // requests resemble the old ones; otherwise the old one stays. Requests in progress finish with the model that they started with. Returns
-  // what happened, in sentences for the operator. Not reentrant.
+  // Checks the directories of the loaded models, and reads a model again if its directory has changed since it was read and has been
+  // unchanged since the last call; with `all`, reads all of them at once, and tries those again that could not be loaded. The new model
+  // replaces the old one if it translates, and if its translations of recent requests resemble the old ones; otherwise the old one stays.
+  // Requests in progress finish with the model that they started with. Returns what happened, in sentences for the operator. Not reentrant.
   std::vector<std::string> reload(bool all);
-  // Closes the queues and waits until no model is in use.
+  // Closes the queues, refuses what waits for a model, and waits until no model is in use.
   void stop();
 
-  bool loaded() const;
-  std::vector<Direction> directions() const;
-  std::vector<std::shared_ptr<ServedModel>> all() const;
-  // Returns the model that translates from one language into the other, or null.
+  bool loaded() const { return loaded_; }      // load() is done
+  bool loading() const;                        // a model is being loaded on demand
+  std::vector<Direction> directions() const;   // of all models, whether or not they are loaded
+  std::vector<std::shared_ptr<ServedModel>> all() const;  // that are loaded
+  // Returns the model that translates from one language into the other, or null if it is not loaded.
   std::shared_ptr<ServedModel> find(const std::string& source, const std::string& target) const;
+  // Describes for the operator what is loaded when: "20 models, loaded when asked for, in 4096 MiB at most: ...".
+  std::string text() const;
+
+  // Passes on the model of a direction, loading it first if necessary, or why there is none. Called once, within use() if the model is
+  // loaded, else from a thread that loads models, without a lock held. A model is in use while anybody holds it: give it back soon.
+  using Ready = std::function<void(std::shared_ptr<ServedModel>, std::optional<ApiError>)>;
+  // Returns the number for cancel(), 0 if `ready` has been called. After the deadline `ready` gets an error, when expire() is called.
+  int64_t use(const Direction& direction, double deadline, Ready ready);
+  // Drops the request without calling `ready`. Unknown numbers are ignored.
+  void cancel(int64_t number);
+  // Ends what waits, for a model or in the queue of one, and whose deadline has passed.
+  void expire(double now);
 
   // The least chrF of a new model's translations against the old one's. Below it, the new model is rejected as broken or of other
   // languages.
   static constexpr double kLeastAlike = 20;
 
  private:
+  struct Waiting {
+    int64_t number;
+    double deadline;
+    Ready ready;
+  };
+  // A model, loaded or not. What follows the source is guarded by mutex_; while `busy`, only the thread that set it changes the model.
   struct Slot {
     ModelSource source;
-    std::shared_ptr<ServedModel> model;  // null until loaded; guarded by mutex_
+    Direction direction;
+    std::shared_ptr<ServedModel> model;  // null until loaded
     std::string read, seen;              // states of the directory: when it was read, and at the last check
+    bool busy = false;                   // being loaded, or replaced
+    std::list<Waiting> waiting;
+    int64_t asked = 0;     // number of the last request that asked for it
+    int64_t reserved = 0;  // bytes granted to a model that is being loaded
+    int64_t need = 0;      // bytes that it was found to need when there was no room; 0: there was
+    double retry_at = 0;   // after a failure: not tried before
   };
-  // `promised`: bytes that other models may still allocate.
+  using Models = std::vector<std::shared_ptr<ServedModel>>;
   std::shared_ptr<ServedModel> read(const ModelSource& source, int64_t promised) const;
   std::string replace(Slot& slot);
+  std::shared_ptr<ServedModel> read_replacement(Slot& slot);
   void sweep();
   void publish() const;
+
+  // On demand (models_on_demand.cpp).
+  void find_all();
+  Direction direction_of(const ModelSource& source) const;
+  void load_on_demand();
+  Slot* next_to_load();
+  void load_slot(Slot& slot);
+  SearchBudget budget_of(const FoundModel& found) const;
+  int64_t bytes_of(const FoundModel& found, const SearchBudget& budget) const;
+  ApiError failed(const Slot& slot, double now) const;
+  // The following are called with the lock held; reserve() gives it up while models are destroyed.
+  Slot* slot_of(const Direction& direction);
+  int64_t taken() const;
+  bool may_drop(const Slot& slot) const;
+  bool can_make_room(int64_t bytes) const;
+  Models take_longest_unused();
+  bool reserve(Slot& slot, int64_t bytes, std::unique_lock<std::mutex>& lock);
 
   const ModelOptions options_;
   FileSystem& files_;
   Metrics& metrics_;
   mutable std::mutex mutex_;
-  std::vector<Slot> slots_;
-  std::vector<std::shared_ptr<ServedModel>> retired_;  // replaced but possibly still in use
+  std::list<Slot> slots_;
+  Models retired_;  // replaced but possibly still in use
+  std::atomic<bool> loaded_{false};
+  UsableMemory memory_;        // for all models together, on demand
+  int64_t releasing_ = 0;      // bytes of models that are being destroyed
+  int64_t next_number_ = 1;
+  bool stopping_ = false;
+  std::condition_variable asked_;  // for a model, or room may have come
+  std::vector<std::thread> loaders_;
 };
+
+bool same_direction(const Direction& a, const Direction& b);
+// The error of a model whose direction another one has.
+ConfigError served_twice(const ModelSource& source, const Direction& direction);
+// Returns the state of the files that a model at `path` was or may be read from, to see when they change. The path may also be a file of
+// another program.
+std::string files_seen(const std::string& path, const ServedModel& model);
 
 }  // namespace starling

@@ -19,12 +19,13 @@ struct SearchBudget {
 };
 
 struct SearchDemand {
-  int64_t rows, source_tokens;  // hypotheses per thread; most tokens of a sentence
-  SearchOptions usual, widest;  // the usual search, and the widest one
+  int64_t rows, source_tokens;  // hypotheses per thread; most tokens of a sentence, without the search's prefixes
+  SearchOptions usual, widest;  // the usual search, and the widest one; with the numbers of their prefixes
 };
 
-// Lowers the rows until all threads fit into the memory with the longest sentences that they accept. Throws ResourceError if not even one
-// sentence per thread fits.
-SearchBudget fit_search_budget(const LoadedModel& model, const SearchDemand& demand, const UsableMemory& memory);
+// Lowers the rows until all threads of the backend fit into the memory with the longest sentences that they accept. Throws ResourceError if
+// not even one sentence per thread fits.
+SearchBudget fit_search_budget(const ModelDescription& model, const Backend& backend, const SearchDemand& demand,
+                               const UsableMemory& memory);
 
 }  // namespace starling

@@ -1,6 +1,7 @@
 #include "serve/server.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 
 #include "base/counted.h"
 #include "base/start_threads.h"
+#include "serve/directions.h"
 #include "serve/notify.h"
 
 namespace starling {
@@ -121,10 +123,12 @@ struct Running {
       http.watch();
     }
     reader.finish();
+    require_pivots();
     if (const std::string why = why_no_card(options.model.compute); !why.empty()) say(why);
     for (const auto& m : models.all())
       say(fmt::format("{}, {} on {}; {}", m->text(), m->model().precision,
                       machine_text(*m->model().backend, m->model().precision == "int8"), m->budget().text()));
+    if (options.model.on_demand.on) say(models.text());
     say(fmt::format("listening at http://{}:{}", options.listen.substr(0, options.listen.rfind(':')), http.port()));
     tell_service_manager("READY=1");
     return true;
@@ -152,8 +156,9 @@ struct Running {
     http.drain();
     say(fmt::format("stopping: {} under way", counted(http.waiting(), "request")));
     while (http.waiting() > 0 && !ends(signals.wait(kTickNanoseconds))) tick();
-    for (int i = 0; i < 50 && reader.busy(); ++i) signals.wait(kLoadNanoseconds);  // it may only be checking directories
-    if (!reader.busy()) return;
+    const auto reading = [this] { return reader.busy() || models.loading(); };
+    for (int i = 0; i < 50 && reading(); ++i) signals.wait(kLoadNanoseconds);  // it may only be checking directories
+    if (!reading()) return;
     say("stopped while a model was being read");  // reading cannot be interrupted, and leaves nothing behind
     messages.flush();
     log.flush();
@@ -162,9 +167,17 @@ struct Running {
 
  private:
   void say(const std::string& line) const { messages.add(line + "\n"); }
+  // A pivot that leads nowhere is probably misspelt.
+  void require_pivots() const {
+    const std::vector<Direction> directions = models.directions();
+    for (const std::string& pivot : options.service.job.pivots)
+      if (reachable(directions, std::span(&pivot, 1)).size() == directions.size())
+        throw ConfigError(fmt::format("--pivot {}: no two models meet there; their languages are {}", pivot,
+                                      fmt::join(languages_of(directions), ", ")));
+  }
   void tick() {
     http.watch();
-    for (const auto& model : models.all()) model->scheduler().expire(serve_seconds());
+    models.expire(serve_seconds());
   }
   void reload(bool all) {
     try {
@@ -203,13 +216,16 @@ void serve(const ServeOptions& options) {
                                   options.http.body_total_bytes, options.http.body_bytes));
   std::vector<ModelSource> sources;
   for (const std::string& text : options.models) sources.push_back(parse_model_source(text));
+  for (const std::string& path : options.packages) sources.push_back({.direction = std::nullopt, .path = path, .optional = true});
   const auto files = real_file_system();
   const Signals signals;
   Metrics metrics;
   LogWriter messages("messages", metrics, STDERR_FILENO, false);
   AccessLog log(options.access_log, metrics);
   const Say say = [&](const std::string& line) { messages.add(line + "\n"); };
-  ModelSet models(std::move(sources), options.model, *files, metrics);
+  ModelOptions model_options = options.model;
+  model_options.on_demand.say = say;
+  ModelSet models(std::move(sources), model_options, *files, metrics);
   ServiceOptions service_options = options.service;
   service_options.limits.keys = !options.api_keys.empty();
   Service service(models, service_options, log, metrics);

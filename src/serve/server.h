@@ -12,6 +12,7 @@ namespace starling {
 
 struct ServeOptions {
   std::vector<std::string> models;
+  std::vector<std::string> packages;  // models that are left out if they cannot be served, or if `models` have their direction
   std::string listen = "127.0.0.1:5000";
   std::string access_log = "-", api_keys;
   HttpLimits http;

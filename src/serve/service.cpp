@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "http/client_address.h"
 #include "serve/deepl.h"
+#include "serve/directions.h"
 
 namespace starling {
 
@@ -126,10 +127,10 @@ struct Service::Exchange {
   std::shared_ptr<const HttpRequest> request;
   HttpServer::Reply reply;
   double begin;
-  JobSize size;
-  std::string key;  // the key's name
-  std::optional<TextQuery> query;
-  std::optional<std::vector<TranslatedText>> texts;
+  std::shared_ptr<JobSize> size = std::make_shared<JobSize>();
+  std::string key = {};  // the key's name
+  std::optional<TextQuery> query = {};
+  std::optional<std::vector<TranslatedText>> texts = {};
 
   void answer(HttpResponse response) {
     allow_origins(response);
@@ -153,8 +154,9 @@ struct Service::Exchange {
       entry["source"] = query->source;
       entry["target"] = query->target;
       entry["texts"] = query->texts.size();
-      entry["sentences"] = size.sentences;
-      entry["characters"] = size.characters;
+      entry["sentences"] = size->sentences.load();
+      entry["characters"] = size->characters.load();
+      if (size->pivoted > 0) entry["pivoted"] = size->pivoted.load();
       if (service.options_.log_texts) {
         entry["q"] = query->texts;
         if (texts)
@@ -195,8 +197,7 @@ HttpResponse Service::refuse(const HttpRequest& request, int status, const std::
   ApiError error(status, why);
   if (status == 429) error.retry_seconds = 1;
   Exchange{
-      *this, std::make_shared<const HttpRequest>(request), [&](HttpResponse r) { response = std::move(r); }, serve_seconds(), {}, {}, {},
-      {}}
+      *this, std::make_shared<const HttpRequest>(request), [&](HttpResponse r) { response = std::move(r); }, serve_seconds()}
       .refuse(error);
   return response;
 }
@@ -210,7 +211,7 @@ std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
   const bool get = request.method == "GET" || request.method == "HEAD", post = request.method == "POST";
   if (!(get && endpoint->get) && !(post && endpoint->post))
     throw ApiError(405, fmt::format("{} takes {}", request.path, !endpoint->post ? "GET" : endpoint->get ? "POST or GET" : "POST"));
-  const std::vector<Direction> directions = models_.directions();
+  const std::vector<Direction> directions = reachable(models_.directions(), options_.job.pivots);
   switch (endpoint->page) {
     case Page::translate:
     case Page::deepl_translate:
@@ -299,11 +300,11 @@ HttpServer::Cancel Service::translate(const Ended& exchange) {
 
 void Service::count_characters(const Exchange& exchange) {
   const std::lock_guard lock(keys_mutex_);
-  characters_[exchange.key] += exchange.size.characters;
+  characters_[exchange.key] += exchange.size->characters;
 }
 
 HttpServer::Cancel Service::handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply) {
-  const auto exchange = std::make_shared<Exchange>(Exchange{*this, std::move(request), std::move(reply), serve_seconds(), {}, {}, {}, {}});
+  const auto exchange = std::make_shared<Exchange>(Exchange{*this, std::move(request), std::move(reply), serve_seconds()});
   try {
     if (auto response = at_once(*exchange)) {
       exchange->answer(std::move(*response));

@@ -22,7 +22,7 @@ constexpr const char* kPagePolicy =
 
 struct ServiceOptions {
   LibreTranslateLimits limits;
-  JobLimits job;
+  JobOptions job;
   double deadline_seconds = 60;
   double requests_a_minute = 0;  // per address, if there are no keys; 0: no limit
   bool log_texts = false;
@@ -31,7 +31,7 @@ struct ServiceOptions {
 class Service {
  public:
   // All arguments must outlive the service and its pending answers.
-  Service(const ModelSet& models, const ServiceOptions& options, AccessLog& log, Metrics& metrics)
+  Service(ModelSet& models, const ServiceOptions& options, AccessLog& log, Metrics& metrics)
       : models_(models), options_(options), log_(log), metrics_(metrics) {}
 
   // Answers a request, possibly later: see HttpServer::Handler.
@@ -57,7 +57,7 @@ class Service {
   HttpServer::Cancel translate(const Ended& exchange);
   void admit(Exchange& exchange, const std::string& key);
 
-  const ModelSet& models_;
+  ModelSet& models_;
   const ServiceOptions options_;
   AccessLog& log_;
   Metrics& metrics_;

@@ -1,8 +1,11 @@
 #include "serve/translation_job.h"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
+#include <mutex>
+#include <thread>
 
+#include "decode/document_parts.h"
 #include "http/task_threads.h"
 #include "serve/directions.h"
 #include "serve/utf16.h"
@@ -11,13 +14,24 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kLargeCharacters = 4 << 10;  // texts from this size on take long to reassemble
+constexpr int64_t kLargeCharacters = 4 << 10;  // texts from this size on take long to split and to reassemble
 
-// The texts of a query that one model translates.
+// A text on its way through its models.
+struct TextUnderWay {
+  std::optional<DocumentParts> document;  // what the first model gets; nothing if the text is its own translation
+  std::vector<AlignedText> sentences;     // the translations of the first model of two
+  std::optional<SentenceParts> parts;     // of them: what the second one gets
+};
+
+// The texts of a query that go the same way.
 struct Group {
-  std::shared_ptr<ServedModel> model;
+  Route route;
   std::vector<size_t> texts;
-  int64_t request = 0;  // number in the model's queue
+  struct Leg {
+    std::shared_ptr<ServedModel> model;    // while it is needed
+    int64_t waiting = 0, request = 0;      // numbers in the set of models, and in the model's queue
+  };
+  std::array<Leg, 2> legs;
 };
 
 // Returns the translation of each part at a rank (0: the best); if a part has fewer, its last one.
@@ -27,129 +41,273 @@ std::vector<PartTranslation> of_rank(std::span<const Candidates> translations, s
   return all;
 }
 
-struct Job {
-  TextQuery query;
-  std::vector<std::optional<DocumentParts>> prepared;  // by text; nothing if the text is its own translation
-  std::vector<TranslatedText> texts;
-  std::vector<Group> groups;
-  std::atomic<size_t> missing{0};  // unfinished groups
-  std::atomic<bool> ended{false};
-  std::function<void(JobResult)> done;
+class Job : public std::enable_shared_from_this<Job> {
+ public:
+  Job(ModelSet& models, const TextQuery& query, const JobOptions& options, double deadline, std::shared_ptr<JobSize> size,
+      std::function<void(JobResult)> done)
+      : models_(models),
+        query_(query),
+        options_(options),
+        deadline_(deadline),
+        size_(std::move(size)),
+        done_(std::move(done)),
+        under_way_(query.texts.size()),
+        texts_(query.texts.size()) {}
 
-  void end(JobResult result) {
-    if (!ended.exchange(true)) done(std::move(result));
-  }
+  void find_routes();
+  void start(double now);
   void cancel() {
-    if (ended.exchange(true)) return;
-    for (const Group& g : groups) g.model->scheduler().cancel(g.request);
+    if (!ended_.exchange(true)) cancel_legs();
   }
-  void finish(const Group& group, Scheduler::Outcome outcome) {
-    if (outcome.end == Scheduler::End::expired)
-      return end({{}, ApiError(504, "the translation was not there in time; send less at once, or later")});
-    if (outcome.end == Scheduler::End::failed) return end({{}, ApiError(500, outcome.error)});
-    const Vocabularies& vocabularies = group.model->model().description.vocabularies;
-    size_t at = 0;
-    for (const size_t i : group.texts) {
-      const size_t count = prepared[i]->parts().size();
-      const std::span translations(outcome.translations.data() + at, count);
-      at += count;
-      size_t most = 1;
-      for (const Candidates& c : translations) most = std::max(most, c.size());
-      for (size_t rank = 0; rank < most; ++rank) {
-        AlignedText whole = prepared[i]->assemble_with_links(of_rank(translations, rank), vocabularies.source(), vocabularies.target(),
-                                                             query.alignment, TaskThreads::give_way);
-        if (rank == 0 && query.alignment) texts[i].alignment = utf16_spans(query.texts[i], whole);
-        (rank == 0 ? texts[i].text : texts[i].alternatives.emplace_back()) = std::move(whole.text);
-      }
-    }
-    if (--missing == 0) end({std::move(texts), std::nullopt});
+
+ private:
+  // Runs a step of the job, whose errors are the job's.
+  void attempt(const std::function<void()>& step);
+  void fail(ApiError error) {
+    if (ended_.exchange(true)) return;
+    cancel_legs();
+    done_({{}, std::move(error)});
   }
+  void cancel_legs();
+  void begin(Group& group, size_t leg, double now);
+  void prepare(Group& group, size_t leg);
+  void submit(Group& group, size_t leg, double now);
+  void finish(Group& group, size_t leg, Scheduler::Outcome outcome);
+  void assemble(size_t text, std::span<const Candidates> translations, const Vocabularies& vocabularies);
+  const std::vector<std::string>& parts(size_t text, size_t leg) const {
+    return leg == 0 ? under_way_[text].document->parts() : under_way_[text].parts->parts();
+  }
+  bool needs_links(size_t text, size_t sentence) const {
+    return query_.alignment || under_way_[text].document->document().needs_links(sentence);
+  }
+  bool is_large() const { return size_->characters >= kLargeCharacters; }
+
+  ModelSet& models_;
+  const TextQuery query_;
+  const JobOptions& options_;
+  const double deadline_;
+  const std::shared_ptr<JobSize> size_;
+  const std::function<void(JobResult)> done_;
+  std::vector<TextUnderWay> under_way_;  // by text
+  std::vector<TranslatedText> texts_;
+  std::vector<Group> groups_;
+  std::mutex mutex_;                // guards the legs of the groups
+  std::atomic<size_t> missing_{0};  // unfinished groups
+  std::atomic<bool> ended_{false};
 };
 
-// Returns the possible languages of a text if the client does not know its language: those that models translate from, and the target,
-// since the text may need no translation.
-std::vector<std::string> possible_languages(std::span<const Direction> models, const std::string& target) {
-  const std::vector<std::string> all = languages_of(models);
-  std::vector<std::string> possible = sources_into(models, target);
+// Returns the possible languages of a text if the client does not know its language: those that can be translated into the target, and the
+// target, since the text may need no translation.
+std::vector<std::string> possible_languages(std::span<const Direction> directions, const std::string& target) {
+  const std::vector<std::string> all = languages_of(directions);
+  std::vector<std::string> possible = sources_into(directions, target);
   if (possible.empty())
     std::copy_if(all.begin(), all.end(), std::back_inserter(possible), [&](const std::string& l) { return !same_language(l, target); });
   possible.push_back(target);
   return possible;
 }
 
-// Finds the model for each text, and detects the text's language if necessary.
-void find_models(const ModelSet& models, Job& job) {
-  const TextQuery& q = job.query;
-  const std::vector<Direction> directions = models.directions();
-  const bool detect = q.source == "auto";
-  const std::string target = detect ? nearest_language(languages_of(directions), q.target) : q.target;
-  const std::vector<std::string> possible = detect ? possible_languages(directions, target) : std::vector<std::string>();
-  std::optional<Route> route;
-  if (!detect) route = route_between(directions, q.source, q.target);
-  for (size_t i = 0; i < q.texts.size(); ++i) {
+// Finds the models for each text, and detects the text's language if necessary.
+void Job::find_routes() {
+  const std::vector<Direction> directions = models_.directions();
+  const bool detect = query_.source == "auto";
+  const std::string target = detect ? nearest_language(languages_of(directions), query_.target) : query_.target;
+  const std::vector<std::string> possible =
+      detect ? possible_languages(reachable(directions, options_.pivots), target) : std::vector<std::string>();
+  Route route;
+  if (!detect) route = route_between(directions, query_.source, target, options_.pivots);
+  for (size_t i = 0; i < query_.texts.size(); ++i) {
     if (detect) {
-      const std::string words = Document(q.texts[i], q.format, "", q.document).words();
-      job.texts[i].detected = detect_languages(words, possible).front();
-      route = words.empty() ? Route{{}, true} : route_between(directions, job.texts[i].detected->language, target);
+      const std::string words = Document(query_.texts[i], query_.format, "", query_.document).words();
+      texts_[i].detected = detect_languages(words, possible).front();
+      route = words.empty() ? Route{} : route_between(directions, texts_[i].detected->language, target, options_.pivots);
     }
-    if (route->unchanged) {
-      job.texts[i].text = q.texts[i];
+    if (route.unchanged()) {
+      texts_[i].text = query_.texts[i];
       continue;
     }
-    const auto model = models.find(route->direction.source, route->direction.target);
-    if (!model) throw ApiError(503, "the server is being stopped; ask another one");
-    auto group = std::find_if(job.groups.begin(), job.groups.end(), [&](const Group& g) { return g.model == model; });
-    if (group == job.groups.end()) group = job.groups.insert(group, {model, {}});
+    auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.route.legs == route.legs; });
+    if (group == groups_.end()) group = groups_.insert(group, {route, {}, {}});
     group->texts.push_back(i);
-    job.prepared[i].emplace(Document(q.texts[i], q.format, route->direction.source, q.document),
-                            model->model().description.vocabularies.source(), model->max_source_tokens(), TaskThreads::give_way);
+    size_->pivoted += route.legs.size() > 1;
+  }
+}
+
+void Job::start(double now) {
+  missing_ = groups_.size();
+  if (groups_.empty() && !ended_.exchange(true)) done_({std::move(texts_), std::nullopt});
+  for (Group& group : groups_)
+    if (!ended_) begin(group, 0, now);
+}
+
+void Job::attempt(const std::function<void()>& step) {
+  try {
+    step();
+  } catch (const ApiError& e) {
+    fail(e);
+  } catch (const std::exception& e) {
+    fail(ApiError(500, e.what()));
+  }
+}
+
+void Job::cancel_legs() {
+  std::vector<Group::Leg> legs;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Group& group : groups_) legs.insert(legs.end(), group.legs.begin(), group.legs.end());
+  }
+  for (const Group::Leg& leg : legs) {
+    models_.cancel(leg.waiting);
+    if (leg.model) leg.model->scheduler().cancel(leg.request);
+  }
+}
+
+// Begins a leg when its model is there.
+void Job::begin(Group& group, size_t leg, double now) {
+  const auto asking = std::this_thread::get_id();
+  const auto go_on = [job = shared_from_this(), &group, leg, now, asking](std::shared_ptr<ServedModel> model,
+                                                                          std::optional<ApiError> refused) {
+    if (refused) return job->fail(std::move(*refused));
+    TaskThreads& threads = model->assembling();
+    {
+      const std::lock_guard lock(job->mutex_);
+      group.legs[leg].model = std::move(model);
+    }
+    const auto step = [job, &group, leg, now] {
+      job->attempt([&] {
+        job->prepare(group, leg);
+        job->submit(group, leg, now);
+      });
+    };
+    // A thread that loads models is not kept from it by a large text.
+    if (std::this_thread::get_id() != asking && job->is_large())
+      threads.add(job->size_->characters, step);
+    else
+      step();
+  };
+  const int64_t number = models_.use(group.route.legs[leg], deadline_, go_on);
+  {
+    const std::lock_guard lock(mutex_);
+    group.legs[leg].waiting = number;
+  }
+  if (ended_) models_.cancel(number);
+}
+
+// Splits the texts into parts that fit the model.
+void Job::prepare(Group& group, size_t leg) {
+  const ServedModel& model = *group.legs[leg].model;
+  const Vocabulary& source = model.model().description.vocabularies.source();
+  for (const size_t i : group.texts) {
+    TextUnderWay& text = under_way_[i];
+    if (leg == 0) {
+      text.document.emplace(Document(query_.texts[i], query_.format, group.route.legs[0].source, query_.document), source,
+                            model.max_source_tokens(), TaskThreads::give_way);
+      size_->sentences += static_cast<int64_t>(text.document->parts().size() * group.route.legs.size());
+    } else {
+      std::vector<std::string> sentences;
+      for (const AlignedText& sentence : text.sentences) sentences.push_back(sentence.text);
+      text.parts.emplace(sentences, source, model.max_source_tokens(), TaskThreads::give_way);
+    }
+  }
+  if (size_->sentences > options_.sentences)
+    throw ApiError(400, fmt::format("Invalid request: {} sentences are more than {}; send them in parts", size_->sentences.load(),
+                                    options_.sentences));
+}
+
+void Job::submit(Group& group, size_t leg, double now) {
+  const std::shared_ptr<ServedModel> model = group.legs[leg].model;
+  std::vector<std::string> sentences;
+  SearchOptions search = model->search(leg + 1 == group.route.legs.size() ? 1 + query_.alternatives : 1);
+  search.alignment = query_.alignment;
+  for (const size_t i : group.texts) {
+    sentences.insert(sentences.end(), parts(i, leg).begin(), parts(i, leg).end());
+    const Document& document = under_way_[i].document->document();
+    for (size_t s = 0; s < document.sentences().size(); ++s) search.alignment = search.alignment || document.needs_links(s);
+  }
+  const auto go_on = [job = shared_from_this(), &group, leg](Scheduler::Outcome o) {
+    const auto step = [job, &group, leg](Scheduler::Outcome outcome) {
+      job->attempt([&] { job->finish(group, leg, std::move(outcome)); });
+    };
+    // The worker continues translating while a large translation is reassembled.
+    if (o.end != Scheduler::End::done || !job->is_large()) return step(std::move(o));
+    group.legs[leg].model->assembling().add(job->size_->characters, [step, o = std::move(o)]() mutable { step(std::move(o)); });
+  };
+  int64_t request = 0;
+  try {
+    request = model->scheduler().submit(std::move(sentences), search, now, deadline_, go_on);
+  } catch (const QueueFull& e) {
+    ApiError refused(429, e.what());
+    refused.retry_seconds = e.retry_seconds;
+    throw refused;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    group.legs[leg].request = request;
+  }
+  if (ended_) model->scheduler().cancel(request);
+}
+
+void Job::finish(Group& group, size_t leg, Scheduler::Outcome outcome) {
+  if (outcome.end == Scheduler::End::expired)
+    throw ApiError(504, "the translation was not there in time; send less at once, or later");
+  if (outcome.end == Scheduler::End::failed) throw ApiError(500, outcome.error);
+  const bool last = leg + 1 == group.route.legs.size();
+  const Vocabularies& vocabularies = group.legs[leg].model->model().description.vocabularies;
+  size_t at = 0;
+  for (const size_t i : group.texts) {
+    const size_t count = parts(i, leg).size();
+    const std::span translations(outcome.translations.data() + at, count);
+    at += count;
+    if (last)
+      assemble(i, translations, vocabularies);
+    else
+      under_way_[i].sentences = under_way_[i].document->join(of_rank(translations, 0), vocabularies.source(), vocabularies.target(),
+                                                             query_.alignment, TaskThreads::give_way);
+  }
+  {
+    // The model may be dropped now, perhaps because the next one needs its memory.
+    const std::lock_guard lock(mutex_);
+    group.legs[leg].model = nullptr;
+  }
+  if (!last) {
+    if (!ended_) begin(group, leg + 1, serve_seconds());
+  } else if (--missing_ == 0 && !ended_.exchange(true)) {
+    done_({std::move(texts_), std::nullopt});
+  }
+}
+
+// Puts a text together from the translations of its parts by the last model.
+void Job::assemble(size_t text, std::span<const Candidates> translations, const Vocabularies& vocabularies) {
+  const TextUnderWay& t = under_way_[text];
+  size_t most = 1;
+  for (const Candidates& c : translations) most = std::max(most, c.size());
+  for (size_t rank = 0; rank < most; ++rank) {
+    const std::vector<PartTranslation> parts = of_rank(translations, rank);
+    AlignedText whole;
+    if (!t.parts) {
+      whole = t.document->assemble_with_links(parts, vocabularies.source(), vocabularies.target(), query_.alignment, TaskThreads::give_way);
+    } else {
+      std::vector<AlignedText> sentences = t.parts->join(
+          parts, vocabularies.source(), vocabularies.target(), [&](size_t s) { return needs_links(text, s); }, TaskThreads::give_way);
+      for (size_t s = 0; s < sentences.size(); ++s) sentences[s] = linked_through(t.sentences[s], std::move(sentences[s]));
+      whole = t.document->document().assemble_with_links(sentences);
+    }
+    if (rank == 0 && query_.alignment) texts_[text].alignment = utf16_spans(query_.texts[text], whole);
+    (rank == 0 ? texts_[text].text : texts_[text].alternatives.emplace_back()) = std::move(whole.text);
   }
 }
 
 }  // namespace
 
-std::function<void()> start_translation(const ModelSet& models, const TextQuery& query, const JobLimits& limits, double now,
-                                        double deadline, JobSize& size, std::function<void(JobResult)> done) {
-  if (std::ssize(query.texts) > limits.sentences)  // even empty texts, which have no sentences, take memory
+std::function<void()> start_translation(ModelSet& models, const TextQuery& query, const JobOptions& options, double now, double deadline,
+                                        std::shared_ptr<JobSize> size, std::function<void(JobResult)> done) {
+  if (std::ssize(query.texts) > options.sentences)  // even empty texts, which have no sentences, take memory
     throw ApiError(400,
-                   fmt::format("Invalid request: {} texts are more than {}; send them in parts", query.texts.size(), limits.sentences));
-  const auto job = std::make_shared<Job>();
-  job->query = query;
-  job->done = std::move(done);
-  job->texts.resize(query.texts.size());
-  job->prepared.resize(query.texts.size());
-  find_models(models, *job);
-  for (const auto& p : job->prepared) size.sentences += p ? static_cast<int64_t>(p->parts().size()) : 0;
-  for (const std::string& text : query.texts) size.characters += characters_of(text);
-  if (size.sentences > limits.sentences)
-    throw ApiError(400,
-                   fmt::format("Invalid request: {} sentences are more than {}; send them in parts", size.sentences, limits.sentences));
-  job->missing = job->groups.size();
-  if (job->groups.empty()) job->end({std::move(job->texts), std::nullopt});
-  for (Group& group : job->groups) {
-    std::vector<std::string> sentences;
-    SearchOptions search = group.model->search(1 + query.alternatives);
-    search.alignment = query.alignment;
-    for (const size_t i : group.texts) {
-      const DocumentParts& p = *job->prepared[i];
-      sentences.insert(sentences.end(), p.parts().begin(), p.parts().end());
-      for (size_t part = 0; part < p.parts().size(); ++part) search.alignment = search.alignment || p.needs_links(part);
-    }
-    // The worker continues translating while a large translation is reassembled.
-    const int64_t characters = size.characters;
-    const auto finish = [job, &group, characters](Scheduler::Outcome o) {
-      if (o.end != Scheduler::End::done || characters < kLargeCharacters) return job->finish(group, std::move(o));
-      group.model->assembling().add(characters, [job, &group, o = std::move(o)]() mutable { job->finish(group, std::move(o)); });
-    };
-    try {
-      group.request = group.model->scheduler().submit(std::move(sentences), search, now, deadline, finish);
-    } catch (const QueueFull& e) {
-      job->cancel();
-      ApiError refused(429, e.what());
-      refused.retry_seconds = e.retry_seconds;
-      throw refused;
-    }
-  }
+                   fmt::format("Invalid request: {} texts are more than {}; send them in parts", query.texts.size(), options.sentences));
+  for (const std::string& text : query.texts) size->characters += characters_of(text);
+  const auto job = std::make_shared<Job>(models, query, options, deadline, std::move(size), std::move(done));
+  job->find_routes();
+  job->start(now);
   return [job] { job->cancel(); };
 }
 

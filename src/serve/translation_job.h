@@ -1,7 +1,8 @@
-// Translates texts: finds the models, splits texts into sentences, submits these to the models' queues, and reassembles the texts after the
-// last sentence.
+// Translates texts: finds their models, splits texts into sentences, submits these to the models' queues, and reassembles the texts after
+// the last sentence. Where two models lead through a pivot, each translated sentence of the first is a sentence for the second.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -9,8 +10,9 @@
 
 namespace starling {
 
-struct JobLimits {
-  int64_t sentences = 5000;  // limit per request
+struct JobOptions {
+  int64_t sentences = 5000;         // limit per request; a sentence counts for each model that it goes through
+  std::vector<std::string> pivots;  // languages through which texts are translated where no model does it directly
 };
 
 // The outcome of a query: all its texts, or the error.
@@ -19,15 +21,16 @@ struct JobResult {
   std::optional<ApiError> error;
 };
 
-// The size of a job, for the log.
+// The size of a job, for the log. It may be read while the job goes on.
 struct JobSize {
-  int64_t sentences = 0, characters = 0;
+  std::atomic<int64_t> sentences{0}, characters{0};
+  std::atomic<int64_t> pivoted{0};  // texts that go through two models
 };
 
 // Starts a translation. `done` is called once, from any thread and possibly within this call, unless the returned function was called
-// before to cancel. Throws ApiError if the job cannot start: 400 for languages without a model and for too many sentences, 429 for a full
-// queue. `size` is set before the queue can refuse.
-std::function<void()> start_translation(const ModelSet& models, const TextQuery& query, const JobLimits& limits, double now,
-                                        double deadline, JobSize& size, std::function<void(JobResult)> done);
+// before to cancel. Throws ApiError 400 for languages without a model and for too many texts; other errors are passed to `done`: 400 for too
+// many sentences, 429 for a full queue, 503 if a model is not there. `size` is set before the queue can refuse.
+std::function<void()> start_translation(ModelSet& models, const TextQuery& query, const JobOptions& options, double now, double deadline,
+                                        std::shared_ptr<JobSize> size, std::function<void(JobResult)> done);
 
 }  // namespace starling

@@ -75,6 +75,11 @@ TEST_P(SearchNeedIs, WhatAProcessTakes) {
   EXPECT_LT(need.total(), taken * 3 / 2) << taken / kMiB << " MiB taken";
 }
 
+ModelConfig with_recurrent_units(ModelConfig c) {
+  c.autoregression = Autoregression::ssru;
+  return c;
+}
+
 ModelConfig small_model(const std::string& preset, int64_t width, int64_t layers) {
   ModelConfig c = model_preset(preset);
   c.width = width, c.feed_forward = 2 * width, c.heads = 4, c.encoder_layers = c.decoder_layers = layers;
@@ -94,6 +99,12 @@ const Case kCases[] = {
      512,
      12,
      {.beam = 1, .max_length_factor = 0, .max_length_offset = 70, .fixed_length = true}},
+    {"RecurrentUnits",  // whose cells take half of what keys and values would
+     with_recurrent_units(small_model("transformer-tiny", 64, 4)),
+     300,
+     512,
+     12,
+     {.beam = 1, .max_length_factor = 0, .max_length_offset = 120, .fixed_length = true}},
     {"ManyActivations",
      small_model("transformer-tiny", 256, 4),
      500,
@@ -126,6 +137,19 @@ TEST(SearchNeed, IsRefusedWithItsNumbers) {
                                 HasSubstr(fmt::format("about {} MiB", 2 * one.total() / kMiB)), HasSubstr("usable is 12000 MiB"),
                                 HasSubstr("/x/memory.max"), HasSubstr("--beam"), HasSubstr("--batch-size")));
   }
+}
+
+// Each given token of a translation lengthens all hypotheses by one: its keys and values in each decoder layer, or its cell of a recurrent
+// unit, and what the search notes of a token.
+TEST(SearchNeed, CountsWhatTranslationsAreMadeToBeginWith) {
+  SearchOptions with;
+  with.target_prefix_ids = {7, 8, 9};
+  const int64_t rows = 5 * with.beam;
+  ModelConfig c = model_preset("transformer-base");
+  const auto more = [&] { return search_need(c, {100, 100}, with, 5, 100, 2).total() - search_need(c, {100, 100}, {}, 5, 100, 2).total(); };
+  EXPECT_EQ(more(), 3 * rows * (c.decoder_layers * 2 * c.width * 2 + 12 + 8));
+  c.autoregression = Autoregression::ssru;
+  EXPECT_EQ(more(), 3 * rows * (c.decoder_layers * c.width * 4 + 12 + 8));
 }
 
 // Ordinary settings must never be refused on an ordinary machine: 4 of 16 GiB for a base model, beam 4, batches of 64 on 8 threads.

@@ -190,6 +190,20 @@ TEST(ModelBudgets, RowsAreLoweredUntilTheLongestSentencesFit) {
                         kModel, (least + (1 << 20) - 1) >> 20, (least - 1) >> 20));
 }
 
+// Prefixes stand in front of each source, and of each translation.
+TEST(ModelBudgets, CountPrefixes) {
+  const auto files = real_file_system();
+  ModelOptions options{.compute = {"f32", 1}, .max_source_tokens = 500};
+  const ModelDescription model = describe_model(*files, kModel);
+  const std::string a = model.vocabularies.source().piece(5), b = model.vocabularies.source().piece(6);
+  options.search = [&](SearchOptions o) { return o.beam = 4, o.source_prefix = a + " " + b, o.target_prefix = b, o; };
+  SearchOptions search = model.search;
+  search.beam = 4, search.target_prefix_ids = {6};
+  const int64_t need = search_need(model.config, model.vocabularies.sizes(), search, 8, 8 * 502, 4).total();
+  const FoundModel found = find_model(*files, parse_model_source("en-de=" + kModel), options);
+  EXPECT_EQ(search_budget(found, options, {1 << 30, ""}).bytes, need);
+}
+
 TEST(ModelBudgets, ArePutInWords) {
   EXPECT_EQ((SearchBudget{32, 32, 2, 5 << 20}.text()), "2 threads with 32 rows take 5 MiB at most");
   EXPECT_EQ((SearchBudget{8, 32, 1, 5 << 20}.text()),

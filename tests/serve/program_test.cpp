@@ -282,6 +282,32 @@ TEST_F(ServeProgram, OpensItsLogAgainThoughTheKeysAreBroken) {
   EXPECT_TRUE(wait_for("log", "\"path\":\"/health\",\"status\":200"));
 }
 
+// They are imported then, and not before.
+TEST_F(ServeProgram, PackagesAreServedWhenAskedFor) {
+  std::filesystem::create_directories(path("packages"));
+  for (const auto& [source, target] : {std::pair("de", "en"), {"en", "fr"}}) {
+    const ShellOutcome o = run(fmt::format("export --to argos --model {0} --source-language {1} --target-language {2} -o packages/{1}_{2}.argosmodel",
+                                           kModel, source, target));
+    ASSERT_EQ(o.status, 0) << o.text;
+  }
+  write("packages/xx.argosmodel", "no archive");
+  setenv("XDG_CACHE_HOME", path("cache").c_str(), 1);
+  start("--packages packages --memory 300M --pivot en");
+  unsetenv("XDG_CACHE_HOME");
+  const std::string where = url("");
+  EXPECT_EQ(ask(where + "/ready").status, 200);
+  EXPECT_EQ(ask(where + "/languages").json()[0], nlohmann::json::parse(R"({"code":"de","name":"German","targets":["en","fr","de"]})"));
+  EXPECT_THAT(text("err"), HasSubstr("left out: packages/xx.argosmodel: is not a model directory and does not say its languages; name them: --model en-de=packages/xx"));
+  EXPECT_THAT(text("err"), HasSubstr("2 models, loaded when asked for, in 300 MiB at most: de to en, en to fr\n"));
+  EXPECT_THAT(text("err"), testing::Not(HasSubstr("importing")));
+  const ClientAnswer answer = ask_json(where + "/translate", {{"q", "a house"}, {"source", "de"}, {"target", "fr"}});
+  EXPECT_EQ(answer.status, 200) << answer.body << text("err");
+  for (const char* said : {"importing packages/de_en.argosmodel to ", "de to en: ", "importing packages/en_fr.argosmodel to ", "en to fr: "})
+    EXPECT_TRUE(wait_for("err", std::string("\n") + said)) << text("err");
+  kill(process_, SIGTERM);
+  EXPECT_EQ(wait(), 0);
+}
+
 // Options and their defaults as lines, sorted.
 std::vector<std::string> matches_of(const std::string& text, const std::string& expression) {
   std::vector<std::string> all;
@@ -339,6 +365,12 @@ TEST_F(ServeProgram, RefusesWhatItCannotServe) {
   o = run_serve("--listen 127.0.0.1:0 --max-body 2000000 --max-body-total 1000000" + model);
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("--max-body-total 1000000: is less than one request may have (--max-body 2000000); raise it"));
+  o = run_serve("--listen 127.0.0.1:0 --memory 4X" + model);
+  EXPECT_EQ(o.status, 2);
+  EXPECT_THAT(o.text, HasSubstr("--memory 4X: is not an amount of memory; write 500M or 4G"));
+  o = run_serve("--listen 127.0.0.1:0 --pivot fr" + model);
+  EXPECT_EQ(o.status, 2);
+  EXPECT_THAT(o.text, HasSubstr("--pivot fr: no two models meet there; their languages are en, de"));
   o = run_serve("--listen 127.0.0.1:0 --trust-proxy localhost" + model);
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("localhost is not an IP address; write it in numbers: 127.0.0.1 or ::1"));

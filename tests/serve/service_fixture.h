@@ -17,14 +17,16 @@ using Json = nlohmann::json;
 
 class ServiceTest : public testing::Test {
  protected:
-  // Starts it with the model from English to German, and back by the same one.
-  void start(ServiceOptions options = {}, ModelOptions model = {}, bool load = true) {
+  // Starts it with the model from English to German, and back by the same one, or with these models.
+  void start(ServiceOptions options = {}, ModelOptions model = {}, bool load = true,
+             const std::vector<std::string>& models = {"en-de=" + kModel, "de-en=" + kModel}) {
     model.compute = {"f32", 2};
+    std::vector<ModelSource> sources;
+    for (const std::string& m : models) sources.push_back(parse_model_source(m));
     log_path_ = testing::TempDir() + "/serve_access_" + std::to_string(getpid()) + ".log";
     std::filesystem::remove(log_path_);
     log_.emplace(log_path_, metrics_);
-    models_.emplace(std::vector<ModelSource>{parse_model_source("en-de=" + kModel), parse_model_source("de-en=" + kModel)}, model, *files_,
-                    metrics_);
+    models_.emplace(std::move(sources), model, *files_, metrics_);
     if (load) models_->load();
     service_.emplace(*models_, options, *log_, metrics_);
     server_.emplace(
@@ -42,9 +44,10 @@ class ServiceTest : public testing::Test {
     return ask_json(url("/translate"), json);
   }
   // What the translator of files makes of lines: the n best of each.
-  static std::vector<std::vector<std::string>> expected(const std::vector<std::string>& lines, int64_t n_best = 1) {
+  static std::vector<std::vector<std::string>> expected(const std::vector<std::string>& lines, int64_t n_best = 1,
+                                                        const std::string& directory = kModel) {
     const auto files = real_file_system();
-    const LoadedModel model = load_model(*files, kModel, {"f32", 1});
+    const LoadedModel model = load_model(*files, directory, {"f32", 1});
     SearchOptions search = model.description.search;
     search.n_best = n_best, search.beam = std::max(search.beam, n_best);
     std::vector<std::vector<std::string>> all;

@@ -1,0 +1,122 @@
+#include "serve/served_model.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <future>
+#include <limits>
+
+#include "decode/framing.h"
+#include "storage/safetensors.h"
+
+namespace starling {
+namespace {
+
+SearchOptions for_translations(SearchOptions search, int64_t translations) {
+  search.n_best = translations;
+  search.beam = std::max(search.beam, translations);
+  return search;
+}
+
+SchedulerLimits with_rows(SchedulerLimits limits, int64_t rows) {
+  limits.rows = rows;
+  return limits;
+}
+
+// The weights as they are kept, in f32, and their copies in the order and precision of the products.
+int64_t bytes_of_weights(FileSystem& files, const ModelDescription& description, const DeviceChoice& compute) {
+  const std::string precision = resolve(compute, description.quantized).precision;
+  const int64_t packed = precision == "int8" ? 1 : precision == "bf16" ? 2 : 4;
+  int64_t elements = 0;
+  const SafetensorsFile weights(files, join_path(description.directory, "model.safetensors"));
+  for (const NamedBytes& tensor : weights.tensors()) {
+    int64_t count = 1;
+    for (const int64_t extent : tensor.shape) count *= extent;
+    elements += count;
+  }
+  return elements * (4 + packed);
+}
+
+}  // namespace
+
+ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, const SearchBudget& budget,
+                         int64_t weight_bytes, Metrics& metrics)
+    : model_(std::move(model)),
+      direction_(std::move(direction)),
+      search_(with_prefixes(options.search(model_.description.search), model_.description.vocabularies)),
+      max_source_tokens_(std::min(options.max_source_tokens, longest_sentence(model_.description.config) - 1 -
+                                                                 static_cast<int64_t>(search_.source_prefix_ids.size()))),
+      budget_(budget),
+      weight_bytes_(weight_bytes),
+      cache_bytes_(options.scheduler.cache_bytes),
+      scheduler_(with_rows(options.scheduler, budget.rows), metrics),
+      workers_(model_, scheduler_, metrics) {
+  require_room(search_, model_.description.config);
+}
+
+std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& sentences) {
+  std::promise<Scheduler::Outcome> promise;
+  auto outcome = promise.get_future();
+  scheduler_.submit(sentences, search(1), serve_seconds(), std::numeric_limits<double>::infinity(),
+                    [&](Scheduler::Outcome o) { promise.set_value(std::move(o)); });
+  Scheduler::Outcome o = outcome.get();
+  if (o.end != Scheduler::End::done) throw DataError(fmt::format("{}: cannot translate: {}", model_.description.directory, o.error));
+  return std::move(o.translations);
+}
+
+SearchOptions ServedModel::search(int64_t translations) const { return for_translations(search_, translations); }
+
+std::string ServedModel::text() const {
+  return fmt::format("{} to {}: {}, step {}", direction_.source, direction_.target, model_.description.directory, model_.description.step);
+}
+
+std::string files_state(const std::string& directory) {
+  std::string state;
+  for (const char* name : {"", "/model.safetensors", "/config.yml", "/decode.yml"}) {
+    struct stat s {};
+    if (stat((directory + name).c_str(), &s) == 0)
+      state += fmt::format("{}:{}:{}.{} ", s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+  }
+  return state;
+}
+
+FoundModel find_model(FileSystem& files, const ModelSource& source, const ModelOptions& options) {
+  ModelDescription description = describe_model(files, options.on_demand.usable(source.path, options.on_demand.say));
+  const Languages& own = description.languages;
+  if (!source.direction && (own.source.empty() || own.target.empty()))
+    throw ConfigError(
+        fmt::format("{}: the model does not say its languages; name them: --model en-de={}", description.directory, source.path));
+  Direction direction = source.direction.value_or(Direction{own.source, own.target});
+  std::string state = files_state(description.directory);
+  const int64_t bytes = bytes_of_weights(files, description, options.compute);
+  return {std::move(description), std::move(direction), std::move(state), bytes};
+}
+
+SearchBudget search_budget(const ModelDescription& description, const Backend& backend, const ModelOptions& options,
+                           const UsableMemory& memory) {
+  const SearchOptions search = with_prefixes(options.search(description.search), description.vocabularies);
+  return fit_search_budget(description, backend,
+                           {options.scheduler.rows, options.max_source_tokens, for_translations(search, 1),
+                            for_translations(search, 1 + options.alternatives)},
+                           memory);
+}
+
+SearchBudget search_budget(const FoundModel& found, const ModelOptions& options, const UsableMemory& memory) {
+  return search_budget(found.description, *make_backend(resolve(options.compute, found.description.quantized)), options, memory);
+}
+
+std::shared_ptr<ServedModel> load_found(FileSystem& files, FoundModel found, const ModelOptions& options,
+                                        const std::function<SearchBudget(const LoadedModel&)>& budget, Metrics& metrics) {
+  const std::string directory = found.description.directory;
+  LoadedModel loaded = load_model(files, std::move(found.description), options.compute);
+  if (files_state(directory) != found.files)
+    throw DataError(fmt::format(
+        "{}: has changed while it was read, and may be half of one model and half of another; make a new model beside it and rename it",
+        directory));
+  const SearchBudget granted = budget(loaded);
+  auto model = std::make_shared<ServedModel>(std::move(loaded), std::move(found.direction), options, granted, found.weight_bytes, metrics);
+  model->translate({"Hello, world!"});
+  return model;
+}
+
+}  // namespace starling
