@@ -17,9 +17,10 @@ int64_t size_of(const std::string& key, const Candidates& translations) {
 }  // namespace
 
 std::string TranslationCache::key(std::string_view sentence, const SearchOptions& o) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}|{}\n{}", o.beam, o.n_best, o.length_penalty,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}|{}|{}\n{}", o.beam, o.n_best, o.length_penalty,
                      static_cast<int>(o.length_penalty_form), o.coverage_penalty, o.prune_threshold, o.max_length_factor,
-                     o.max_length_offset, o.allow_unknown, o.fixed_length, o.alignment, o.source_prefix, o.target_prefix, sentence);
+                     o.max_length_offset, o.allow_unknown, o.fixed_length, o.alignment, o.no_repeat_ngram, o.source_prefix, o.target_prefix,
+                     o.suppress, sentence);
 }
 
 const Candidates* TranslationCache::find(const std::string& key) {

@@ -10,15 +10,22 @@
 namespace starling {
 namespace {
 
-// Returns how alike a model translates what another one has translated: chrF, 100 if that was nothing.
-double alikeness(ServedModel& model, const std::vector<std::pair<std::string, std::string>>& samples) {
-  std::vector<std::string> sources, translations, now;
-  for (const auto& [source, translation] : samples) {
-    sources.push_back(source);
-    translations.push_back(translation);
+// Returns how alike a model translates what another one has translated: chrF, 100 if that was nothing. Of a model of several directions,
+// each takes what was translated with its prefix.
+double alikeness(ServedModel& model, std::vector<TranslationSample> samples) {
+  std::vector<std::string> translations, now;
+  for (const Direction& direction : model.directions()) {
+    const std::string prefix = model.search(direction, 1).source_prefix;
+    std::vector<std::string> sources;
+    std::erase_if(samples, [&](const TranslationSample& s) {
+      if (model.directions().size() > 1 && s.source_prefix != prefix) return false;
+      sources.push_back(s.source);
+      translations.push_back(s.translation);
+      return true;
+    });
+    for (const Candidates& c : model.translate(sources, direction)) now.push_back(c.empty() ? "" : c.front().text);
   }
-  for (const Candidates& c : model.translate(sources)) now.push_back(c.empty() ? "" : c.front().text);
-  return sources.empty() ? 100 : corpus_chrf(now, translations).score;
+  return now.empty() ? 100 : corpus_chrf(now, translations).score;
 }
 
 }  // namespace
@@ -30,13 +37,9 @@ std::string files_seen(const std::string& path, const ServedModel& model) {
   return state;
 }
 
-bool same_direction(const Direction& a, const Direction& b) {
-  return same_language(a.source, b.source) && same_language(a.target, b.target);
-}
-
 ConfigError served_twice(const ModelSource& source, const Direction& direction) {
-  return ConfigError(fmt::format("--model {}: there is a model from {} to {} already; leave one out", source.path, direction.source,
-                                 direction.target));
+  return ConfigError(
+      fmt::format("--model {}: there is a model from {} to {} already; leave one out", source.path, direction.source, direction.target));
 }
 
 ModelSet::ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileSystem& files, Metrics& metrics)
@@ -63,7 +66,7 @@ void ModelSet::load() {
     auto model = read(slot.source, promised);
     promised += model->promised_bytes();
     for (const auto& other : models)
-      if (same_direction(other->direction(), model->direction())) throw served_twice(slot.source, model->direction());
+      if (const Direction* twice = common_direction(model->directions(), other->directions())) throw served_twice(slot.source, *twice);
     slot.read = slot.seen = files_seen(slot.source.path, *model);
     models.push_back(std::move(model));
   }
@@ -71,7 +74,7 @@ void ModelSet::load() {
   auto model = models.begin();
   for (Slot& slot : slots_) {
     slot.model = std::move(*model++);
-    slot.direction = slot.model->direction();
+    slot.directions = slot.model->directions();
   }
   loaded_ = true;
   publish();
@@ -117,7 +120,8 @@ std::shared_ptr<ServedModel> ModelSet::read_replacement(Slot& slot) {
       throw ResourceError(fmt::format("{}: needs {} MiB beside the current one and the models in use; raise --memory, or send SIGHUP later",
                                       found.description.directory, bytes >> 20));
   }
-  return load_found(files_, std::move(found), options_, [&](const LoadedModel&) { return budget; }, metrics_);
+  return load_found(
+      files_, std::move(found), options_, [&](const LoadedModel&) { return budget; }, metrics_);
 }
 
 std::string ModelSet::replace(Slot& slot) {
@@ -131,9 +135,9 @@ std::string ModelSet::replace(Slot& slot) {
   try {
     const std::shared_ptr<ServedModel> model = read_replacement(slot);
     const ModelDescription& description = model->model().description;
-    if (!same_direction(model->direction(), old->direction()))
-      throw DataError(
-          fmt::format("{}: it translates from {} to {}", description.directory, model->direction().source, model->direction().target));
+    for (const Direction& d : old->directions())
+      if (!common_direction({d}, model->directions()))
+        throw DataError(fmt::format("{}: it translates from {}", description.directory, direction_text(model->directions())));
     const auto samples = old->scheduler().samples();
     const double alike = alikeness(*model, samples);
     if (alike < kLeastAlike)
@@ -149,11 +153,10 @@ std::string ModelSet::replace(Slot& slot) {
     }
     metrics_.count("starling_reloads_total", "result=\"swapped\"");
     const std::string lowered = model->budget().rows < model->budget().asked ? "; " + model->budget().text() : "";
-    outcome = fmt::format("{} to {}: now {}, step {}{}", model->direction().source, model->direction().target, description.directory,
-                          description.step, lowered);
+    outcome = fmt::format("{}: now {}, step {}{}", direction_text(model->directions()), description.directory, description.step, lowered);
   } catch (const std::exception& e) {
     metrics_.count("starling_reloads_total", "result=\"kept\"");
-    outcome = fmt::format("{} to {}: the current model stays in use: {}", old->direction().source, old->direction().target, e.what());
+    outcome = fmt::format("{}: the current model stays in use: {}", direction_text(old->directions()), e.what());
   }
   const std::lock_guard lock(mutex_);
   slot.reserved = 0;
@@ -206,11 +209,11 @@ void ModelSet::publish() const {
   for (const Slot& slot : slots_) {
     if (!slot.model) continue;
     ++loaded;
-    metrics_.set("starling_model_info",
-                 fmt::format("source=\"{}\",target=\"{}\",step=\"{}\",precision=\"{}\"", label_value(slot.direction.source),
-                             label_value(slot.direction.target), slot.model->model().description.step,
-                             label_value(slot.model->model().precision)),
-                 1);
+    for (const Direction& d : slot.directions)
+      metrics_.set("starling_model_info",
+                   fmt::format("source=\"{}\",target=\"{}\",step=\"{}\",precision=\"{}\"", label_value(d.source), label_value(d.target),
+                               slot.model->model().description.step, label_value(slot.model->model().precision)),
+                   1);
   }
   metrics_.set("starling_models_loaded", "", static_cast<double>(loaded));
   metrics_.set("starling_models_bytes", "", static_cast<double>(taken()));
@@ -227,13 +230,13 @@ std::vector<std::shared_ptr<ServedModel>> ModelSet::all() const {
 std::vector<Direction> ModelSet::directions() const {
   std::vector<Direction> all;
   if (!loaded_) return all;
-  for (const Slot& slot : slots_) all.push_back(slot.direction);
+  for (const Slot& slot : slots_) all.insert(all.end(), slot.directions.begin(), slot.directions.end());
   return all;
 }
 
 std::shared_ptr<ServedModel> ModelSet::find(const std::string& source, const std::string& target) const {
   for (const auto& model : all())
-    if (same_direction(model->direction(), {source, target})) return model;
+    if (common_direction({{source, target}}, model->directions())) return model;
   return nullptr;
 }
 

@@ -36,9 +36,9 @@ class ModelSet {
   // Closes the queues, refuses what waits for a model, and waits until no model is in use.
   void stop();
 
-  bool loaded() const { return loaded_; }      // load() is done
-  bool loading() const;                        // a model is being loaded on demand
-  std::vector<Direction> directions() const;   // of all models, whether or not they are loaded
+  bool loaded() const { return loaded_; }                 // load() is done
+  bool loading() const;                                   // a model is being loaded on demand
+  std::vector<Direction> directions() const;              // of all models, whether or not they are loaded
   std::vector<std::shared_ptr<ServedModel>> all() const;  // that are loaded
   // Returns the model that translates from one language into the other, or null if it is not loaded.
   std::shared_ptr<ServedModel> find(const std::string& source, const std::string& target) const;
@@ -68,7 +68,7 @@ class ModelSet {
   // A model, loaded or not. What follows the source is guarded by mutex_; while `busy`, only the thread that set it changes the model.
   struct Slot {
     ModelSource source;
-    Direction direction;
+    std::vector<Direction> directions;
     std::shared_ptr<ServedModel> model;  // null until loaded
     std::string read, seen;              // states of the directory: when it was read, and at the last check
     bool busy = false;                   // being loaded, or replaced
@@ -87,7 +87,7 @@ class ModelSet {
 
   // On demand (models_on_demand.cpp).
   void find_all();
-  Direction direction_of(const ModelSource& source) const;
+  std::vector<Direction> directions_of(const ModelSource& source) const;
   void load_on_demand();
   Slot* next_to_load();
   void load_slot(Slot& slot);
@@ -109,15 +109,14 @@ class ModelSet {
   std::list<Slot> slots_;
   Models retired_;  // replaced but possibly still in use
   std::atomic<bool> loaded_{false};
-  UsableMemory memory_;        // for all models together, on demand
-  int64_t releasing_ = 0;      // bytes of models that are being destroyed
+  UsableMemory memory_;    // for all models together, on demand
+  int64_t releasing_ = 0;  // bytes of models that are being destroyed
   int64_t next_number_ = 1;
   bool stopping_ = false;
   std::condition_variable asked_;  // for a model, or room may have come
   std::vector<std::thread> loaders_;
 };
 
-bool same_direction(const Direction& a, const Direction& b);
 // The error of a model whose direction another one has.
 ConfigError served_twice(const ModelSource& source, const Direction& direction);
 // Returns the state of the files that a model at `path` was or may be read from, to see when they change. The path may also be a file of

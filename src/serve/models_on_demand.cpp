@@ -14,16 +14,14 @@ namespace {
 constexpr size_t kLoaders = 2;
 constexpr std::chrono::milliseconds kLookForRoom{10};  // interval of checks whether a model has become unused
 
-std::string direction_text(const Direction& d) { return fmt::format("{} to {}", d.source, d.target); }
-
 std::string mebibytes_text(int64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
 
 }  // namespace
 
-Direction ModelSet::direction_of(const ModelSource& source) const {
+std::vector<Direction> ModelSet::directions_of(const ModelSource& source) const {
   if (source.direction) {
     if (!files_.exists(source.path)) throw ConfigError(fmt::format("--model {}: there is no such file or directory", source.path));
-    return *source.direction;
+    return {*source.direction};
   }
   const auto has = [&](const char* name) { return files_.exists(join_path(source.path, name)); };
   Languages own = options_.on_demand.foreign_languages(source.path);
@@ -36,19 +34,16 @@ Direction ModelSet::direction_of(const ModelSource& source) const {
       throw ConfigError(
           fmt::format("{0}: is not a model directory and does not say its languages; name them: --model en-de={0}", source.path));
   }
-  if (own.source.empty() || own.target.empty())
-    throw ConfigError(fmt::format("{0}: the model does not say its languages; name them: --model en-de={0}", source.path));
-  return {own.source, own.target};
+  return served_directions(source, own);
 }
 
 void ModelSet::find_all() {
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     std::string left_out;
     try {
-      slot->direction = direction_of(slot->source);
-      const bool again =
-          std::any_of(slots_.begin(), slot, [&](const Slot& other) { return same_direction(other.direction, slot->direction); });
-      if (again) throw served_twice(slot->source, slot->direction);
+      slot->directions = directions_of(slot->source);
+      for (auto other = slots_.begin(); other != slot; ++other)
+        if (const Direction* twice = common_direction(slot->directions, other->directions)) throw served_twice(slot->source, *twice);
     } catch (const Error& e) {
       if (!slot->source.optional) throw;
       options_.on_demand.say(fmt::format("left out: {}", e.what()));
@@ -71,13 +66,13 @@ void ModelSet::find_all() {
 }
 
 std::string ModelSet::text() const {
-  std::string all;
-  for (const Direction& d : directions()) all += (all.empty() ? "" : ", ") + direction_text(d);
-  return fmt::format("{}, loaded when asked for, in {} at most: {}", counted(slots_.size(), "model"), mebibytes_text(memory_.bytes), all);
+  return fmt::format("{}, loaded when asked for, in {} at most: {}", counted(slots_.size(), "model"), mebibytes_text(memory_.bytes),
+                     direction_text(directions()));
 }
 
 ModelSet::Slot* ModelSet::slot_of(const Direction& direction) {
-  const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return same_direction(s.direction, direction); });
+  const auto slot =
+      std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return common_direction({direction}, s.directions) != nullptr; });
   return slot == slots_.end() ? nullptr : &*slot;
 }
 
@@ -106,7 +101,7 @@ int64_t ModelSet::use(const Direction& direction, double deadline, Ready ready) 
 
 ApiError ModelSet::failed(const Slot& slot, double now) const {
   ApiError error(503, fmt::format("the model from {} could not be loaded, which the operator is told; try again later",
-                                  direction_text(slot.direction)));
+                                  direction_text(slot.directions)));
   error.retry_seconds = std::max(1, static_cast<int>(std::ceil(slot.retry_at - now)));
   return error;
 }
@@ -129,10 +124,11 @@ void ModelSet::expire(double now) {
           ++w;
           continue;
         }
-        ApiError why = slot.need > 0 ? ApiError(503, fmt::format("the models in use leave no memory for the one from {}; try again later",
-                                                                 direction_text(slot.direction)))
-                                     : ApiError(504, fmt::format("the model from {} was not loaded in time; try again",
-                                                                 direction_text(slot.direction)));
+        ApiError why =
+            slot.need > 0
+                ? ApiError(503, fmt::format("the models in use leave no memory for the one from {}; try again later",
+                                            direction_text(slot.directions)))
+                : ApiError(504, fmt::format("the model from {} was not loaded in time; try again", direction_text(slot.directions)));
         why.retry_seconds = 5;
         late.emplace_back(std::move(w->ready), std::move(why));
         w = slot.waiting.erase(w);
@@ -190,9 +186,9 @@ void ModelSet::load_slot(Slot& slot) {
   std::string what, why;
   try {
     FoundModel found = find_model(files_, slot.source, options_);
-    if (!same_direction(found.direction, slot.direction))
+    if (found.directions != slot.directions)
       throw DataError(fmt::format("{}: it translates from {} now; start the server again", found.description.directory,
-                                  direction_text(found.direction)));
+                                  direction_text(found.directions)));
     const SearchBudget budget = budget_of(found);
     const int64_t bytes = bytes_of(found, budget);
     {
@@ -203,7 +199,8 @@ void ModelSet::load_slot(Slot& slot) {
         return;
       }
     }
-    model = load_found(files_, std::move(found), options_, [&](const LoadedModel&) { return budget; }, metrics_);
+    model = load_found(
+        files_, std::move(found), options_, [&](const LoadedModel&) { return budget; }, metrics_);
     what = fmt::format("{}, {}; {}", model->text(), model->model().precision, budget.text());
   } catch (const std::exception& e) {
     why = e.what();
@@ -224,7 +221,7 @@ void ModelSet::load_slot(Slot& slot) {
   }
   metrics_.count("starling_model_loads_total", model ? "result=\"loaded\"" : "result=\"failed\"");
   options_.on_demand.say(model ? fmt::format("{}; loaded in {:.1f} s", what, now - begin)
-                               : fmt::format("{}: not loaded: {}", direction_text(slot.direction), why));
+                               : fmt::format("{}: not loaded: {}", direction_text(slot.directions), why));
   for (; !waiting.empty(); waiting.pop_front())
     waiting.front().ready(waiting.size() == 1 ? std::move(model) : model, refused);  // not held longer than by those who asked
 }
@@ -266,7 +263,7 @@ ModelSet::Models ModelSet::take_longest_unused() {
   longest->model = nullptr;
   publish();
   metrics_.count("starling_model_drops_total");
-  options_.on_demand.say(fmt::format("{}: dropped, since others need its memory", direction_text(longest->direction)));
+  options_.on_demand.say(fmt::format("{}: dropped, since others need its memory", direction_text(longest->directions)));
   return gone;
 }
 

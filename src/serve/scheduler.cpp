@@ -268,7 +268,7 @@ void Scheduler::finish(int64_t key, Candidates translations) {
   cache_.add(request.keys[sentence.index], translations);
   if (!translations.empty() && sentence.text.size() <= kSampleBytes) {
     if (samples_.size() < kSamples) samples_.emplace_back();
-    samples_[next_sample_++ % kSamples] = {sentence.text, translations.front().text};
+    samples_[next_sample_++ % kSamples] = {sentence.text, translations.front().text, request.options.source_prefix};
   }
   request.translations[sentence.index] = std::move(translations);
   metrics_.count("starling_sentences_total");
@@ -315,7 +315,7 @@ int64_t Scheduler::requests() const {
   return static_cast<int64_t>(requests_.size());
 }
 
-std::vector<std::pair<std::string, std::string>> Scheduler::samples() const {
+std::vector<TranslationSample> Scheduler::samples() const {
   const std::lock_guard lock(mutex_);
   return samples_;
 }

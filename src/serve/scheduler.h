@@ -38,6 +38,11 @@ struct QueueFull : Error {
   int retry_seconds;  // seconds after which to try again
 };
 
+// A sentence, its best translation, and the prefix with which it was translated.
+struct TranslationSample {
+  std::string source, translation, source_prefix;
+};
+
 class Scheduler {
  public:
   enum class End { done, expired, failed };
@@ -96,8 +101,8 @@ class Scheduler {
   int64_t queued() const;    // waiting sentences
   int64_t requests() const;  // unanswered requests
   int64_t cache_bytes() const;
-  // Returns some recently translated sentences with their best translations, to check whether another model translates alike.
-  std::vector<std::pair<std::string, std::string>> samples() const;
+  // Returns some recently translated sentences, to check whether another model translates alike.
+  std::vector<TranslationSample> samples() const;
 
  private:
   struct Request {
@@ -146,10 +151,10 @@ class Scheduler {
   TranslationCache cache_;
   std::unordered_map<int64_t, Request> requests_;
   std::array<LaneState, kLanes> lanes_;
-  std::unordered_map<int64_t, Running> running_;              // by key
-  std::unordered_map<int, std::vector<int64_t>> dropped_;     // by worker
-  std::map<int, Rows> rows_;                                  // by worker, as of its last call
-  std::vector<std::pair<std::string, std::string>> samples_;  // ring buffer
+  std::unordered_map<int64_t, Running> running_;           // by key
+  std::unordered_map<int, std::vector<int64_t>> dropped_;  // by worker
+  std::map<int, Rows> rows_;                               // by worker, as of its last call
+  std::vector<TranslationSample> samples_;                 // ring buffer
   size_t next_sample_ = 0;
   int64_t waiting_ = 0;        // sentences
   double ordinary_at_ = -1e9;  // when the last ordinary sentence arrived

@@ -18,6 +18,20 @@ SearchOptions for_translations(SearchOptions search, int64_t translations) {
   return search;
 }
 
+// The options of each direction.
+std::vector<SearchOptions> searches_of(const ModelDescription& d, const std::vector<Direction>& directions, const ModelOptions& options) {
+  std::vector<SearchOptions> all;
+  for (const Direction& direction : directions)
+    all.push_back(with_prefixes(into_language(options.search(d.search), d.languages, direction.target), d.vocabularies));
+  return all;
+}
+
+int64_t longest_prefix(const std::vector<SearchOptions>& searches) {
+  size_t longest = 0;
+  for (const SearchOptions& o : searches) longest = std::max(longest, o.source_prefix_ids.size());
+  return static_cast<int64_t>(longest);
+}
+
 SchedulerLimits with_rows(SchedulerLimits limits, int64_t rows) {
   limits.rows = rows;
   return limits;
@@ -39,35 +53,38 @@ int64_t bytes_of_weights(FileSystem& files, const ModelDescription& description,
 
 }  // namespace
 
-ServedModel::ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, const SearchBudget& budget,
+ServedModel::ServedModel(LoadedModel model, std::vector<Direction> directions, const ModelOptions& options, const SearchBudget& budget,
                          int64_t weight_bytes, Metrics& metrics)
     : model_(std::move(model)),
-      direction_(std::move(direction)),
-      search_(with_prefixes(options.search(model_.description.search), model_.description.vocabularies)),
-      max_source_tokens_(std::min(options.max_source_tokens, longest_sentence(model_.description.config) - 1 -
-                                                                 static_cast<int64_t>(search_.source_prefix_ids.size()))),
+      directions_(std::move(directions)),
+      searches_(searches_of(model_.description, directions_, options)),
+      max_source_tokens_(std::min(options.max_source_tokens, longest_sentence(model_.description.config) - 1 - longest_prefix(searches_))),
       budget_(budget),
       weight_bytes_(weight_bytes),
       cache_bytes_(options.scheduler.cache_bytes),
       scheduler_(with_rows(options.scheduler, budget.rows), metrics),
       workers_(model_, scheduler_, metrics) {
-  require_room(search_, model_.description.config);
+  for (const SearchOptions& search : searches_) require_room(search, model_.description.config);
 }
 
-std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& sentences) {
+std::vector<Candidates> ServedModel::translate(const std::vector<std::string>& sentences, const Direction& direction) {
   std::promise<Scheduler::Outcome> promise;
   auto outcome = promise.get_future();
-  scheduler_.submit(sentences, search(1), serve_seconds(), std::numeric_limits<double>::infinity(),
+  scheduler_.submit(sentences, search(direction, 1), serve_seconds(), std::numeric_limits<double>::infinity(),
                     [&](Scheduler::Outcome o) { promise.set_value(std::move(o)); });
   Scheduler::Outcome o = outcome.get();
   if (o.end != Scheduler::End::done) throw DataError(fmt::format("{}: cannot translate: {}", model_.description.directory, o.error));
   return std::move(o.translations);
 }
 
-SearchOptions ServedModel::search(int64_t translations) const { return for_translations(search_, translations); }
+SearchOptions ServedModel::search(const Direction& direction, int64_t translations) const {
+  const auto found = std::find_if(directions_.begin(), directions_.end(), [&](const Direction& d) { return same_direction(d, direction); });
+  CHECK(found != directions_.end(), "no direction {} to {}", direction.source, direction.target);
+  return for_translations(searches_[static_cast<size_t>(found - directions_.begin())], translations);
+}
 
 std::string ServedModel::text() const {
-  return fmt::format("{} to {}: {}, step {}", direction_.source, direction_.target, model_.description.directory, model_.description.step);
+  return fmt::format("{}: {}, step {}", direction_text(directions_), model_.description.directory, model_.description.step);
 }
 
 std::string files_state(const std::string& directory) {
@@ -82,23 +99,21 @@ std::string files_state(const std::string& directory) {
 
 FoundModel find_model(FileSystem& files, const ModelSource& source, const ModelOptions& options) {
   ModelDescription description = describe_model(files, options.on_demand.usable(source.path, options.on_demand.say));
-  const Languages& own = description.languages;
-  if (!source.direction && (own.source.empty() || own.target.empty()))
-    throw ConfigError(
-        fmt::format("{}: the model does not say its languages; name them: --model en-de={}", description.directory, source.path));
-  Direction direction = source.direction.value_or(Direction{own.source, own.target});
+  std::vector<Direction> directions = served_directions(source, description.languages);
   std::string state = files_state(description.directory);
   const int64_t bytes = bytes_of_weights(files, description, options.compute);
-  return {std::move(description), std::move(direction), std::move(state), bytes};
+  return {std::move(description), std::move(directions), std::move(state), bytes};
 }
 
 SearchBudget search_budget(const ModelDescription& description, const Backend& backend, const ModelOptions& options,
                            const UsableMemory& memory) {
-  const SearchOptions search = with_prefixes(options.search(description.search), description.vocabularies);
-  return fit_search_budget(description, backend,
-                           {options.scheduler.rows, options.max_source_tokens, for_translations(search, 1),
-                            for_translations(search, 1 + options.alternatives)},
-                           memory);
+  SearchOptions search = options.search(description.search);
+  if (const std::vector<std::string> tags = language_tags(description.languages); !tags.empty()) search.source_prefix = tags.front();
+  search = with_prefixes(search, description.vocabularies);
+  return fit_search_budget(
+      description, backend,
+      {options.scheduler.rows, options.max_source_tokens, for_translations(search, 1), for_translations(search, 1 + options.alternatives)},
+      memory);
 }
 
 SearchBudget search_budget(const FoundModel& found, const ModelOptions& options, const UsableMemory& memory) {
@@ -114,8 +129,8 @@ std::shared_ptr<ServedModel> load_found(FileSystem& files, FoundModel found, con
         "{}: has changed while it was read, and may be half of one model and half of another; make a new model beside it and rename it",
         directory));
   const SearchBudget granted = budget(loaded);
-  auto model = std::make_shared<ServedModel>(std::move(loaded), std::move(found.direction), options, granted, found.weight_bytes, metrics);
-  model->translate({"Hello, world!"});
+  auto model = std::make_shared<ServedModel>(std::move(loaded), std::move(found.directions), options, granted, found.weight_bytes, metrics);
+  model->translate({"Hello, world!"}, model->directions().front());
   return model;
 }
 

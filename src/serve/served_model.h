@@ -42,15 +42,15 @@ struct ModelOptions {
 class ServedModel {
  public:
   // `budget` is the memory granted to its searches; `weight_bytes` is what its weights take.
-  ServedModel(LoadedModel model, Direction direction, const ModelOptions& options, const SearchBudget& budget, int64_t weight_bytes,
-              Metrics& metrics);
+  ServedModel(LoadedModel model, std::vector<Direction> directions, const ModelOptions& options, const SearchBudget& budget,
+              int64_t weight_bytes, Metrics& metrics);
 
-  const Direction& direction() const { return direction_; }
+  const std::vector<Direction>& directions() const { return directions_; }
   Scheduler& scheduler() { return scheduler_; }
-  // Translates and waits for the result. Throws DataError with what went wrong.
-  std::vector<Candidates> translate(const std::vector<std::string>& sentences);
-  // Returns the search options for `translations` translations per sentence.
-  SearchOptions search(int64_t translations) const;
+  // Translates into the language of one of its directions and waits for the result. Throws DataError with what went wrong.
+  std::vector<Candidates> translate(const std::vector<std::string>& sentences, const Direction& direction);
+  // Returns the search options of a direction, for `translations` translations per sentence.
+  SearchOptions search(const Direction& direction, int64_t translations) const;
   const LoadedModel& model() const { return model_; }
   int64_t max_source_tokens() const { return max_source_tokens_; }
   // Describes the model for the operator: "en to de: DIRECTORY, step 1000".
@@ -65,8 +65,8 @@ class ServedModel {
 
  private:
   LoadedModel model_;
-  Direction direction_;
-  SearchOptions search_;
+  std::vector<Direction> directions_;
+  std::vector<SearchOptions> searches_;  // of each
   int64_t max_source_tokens_;
   SearchBudget budget_;
   int64_t weight_bytes_, cache_bytes_;
@@ -78,7 +78,7 @@ class ServedModel {
 // A model whose weights have not been read yet.
 struct FoundModel {
   ModelDescription description;
-  Direction direction;
+  std::vector<Direction> directions;
   std::string files;         // the state of its files when it was described
   int64_t weight_bytes = 0;  // memory of its weights, with their packed copies
 };

@@ -172,8 +172,8 @@ struct Running {
     const std::vector<Direction> directions = models.directions();
     for (const std::string& pivot : options.service.job.pivots)
       if (reachable(directions, std::span(&pivot, 1)).size() == directions.size())
-        throw ConfigError(fmt::format("--pivot {}: no two models meet there; their languages are {}", pivot,
-                                      fmt::join(languages_of(directions), ", ")));
+        throw ConfigError(
+            fmt::format("--pivot {}: no two models meet there; their languages are {}", pivot, fmt::join(languages_of(directions), ", ")));
   }
   void tick() {
     http.watch();

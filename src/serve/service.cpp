@@ -196,9 +196,8 @@ HttpResponse Service::refuse(const HttpRequest& request, int status, const std::
   HttpResponse response;
   ApiError error(status, why);
   if (status == 429) error.retry_seconds = 1;
-  Exchange{
-      *this, std::make_shared<const HttpRequest>(request), [&](HttpResponse r) { response = std::move(r); }, serve_seconds()}
-      .refuse(error);
+  Exchange{*this, std::make_shared<const HttpRequest>(request), [&](HttpResponse r) { response = std::move(r); }, serve_seconds()}.refuse(
+      error);
   return response;
 }
 

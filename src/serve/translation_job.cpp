@@ -28,8 +28,8 @@ struct Group {
   Route route;
   std::vector<size_t> texts;
   struct Leg {
-    std::shared_ptr<ServedModel> model;    // while it is needed
-    int64_t waiting = 0, request = 0;      // numbers in the set of models, and in the model's queue
+    std::shared_ptr<ServedModel> model;  // while it is needed
+    int64_t waiting = 0, request = 0;    // numbers in the set of models, and in the model's queue
   };
   std::array<Leg, 2> legs;
 };
@@ -217,7 +217,7 @@ void Job::prepare(Group& group, size_t leg) {
 void Job::submit(Group& group, size_t leg, double now) {
   const std::shared_ptr<ServedModel> model = group.legs[leg].model;
   std::vector<std::string> sentences;
-  SearchOptions search = model->search(leg + 1 == group.route.legs.size() ? 1 + query_.alternatives : 1);
+  SearchOptions search = model->search(group.route.legs[leg], leg + 1 == group.route.legs.size() ? 1 + query_.alternatives : 1);
   search.alignment = query_.alignment;
   for (const size_t i : group.texts) {
     sentences.insert(sentences.end(), parts(i, leg).begin(), parts(i, leg).end());
@@ -248,8 +248,7 @@ void Job::submit(Group& group, size_t leg, double now) {
 }
 
 void Job::finish(Group& group, size_t leg, Scheduler::Outcome outcome) {
-  if (outcome.end == Scheduler::End::expired)
-    throw ApiError(504, "the translation was not there in time; send less at once, or later");
+  if (outcome.end == Scheduler::End::expired) throw ApiError(504, "the translation was not there in time; send less at once, or later");
   if (outcome.end == Scheduler::End::failed) throw ApiError(500, outcome.error);
   const bool last = leg + 1 == group.route.legs.size();
   const Vocabularies& vocabularies = group.legs[leg].model->model().description.vocabularies;

@@ -28,8 +28,8 @@ struct JobSize {
 };
 
 // Starts a translation. `done` is called once, from any thread and possibly within this call, unless the returned function was called
-// before to cancel. Throws ApiError 400 for languages without a model and for too many texts; other errors are passed to `done`: 400 for too
-// many sentences, 429 for a full queue, 503 if a model is not there. `size` is set before the queue can refuse.
+// before to cancel. Throws ApiError 400 for languages without a model and for too many texts; other errors are passed to `done`: 400 for
+// too many sentences, 429 for a full queue, 503 if a model is not there. `size` is set before the queue can refuse.
 std::function<void()> start_translation(ModelSet& models, const TextQuery& query, const JobOptions& options, double now, double deadline,
                                         std::shared_ptr<JobSize> size, std::function<void(JobResult)> done);
 

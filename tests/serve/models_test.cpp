@@ -10,9 +10,12 @@
 #include <fstream>
 
 #include "base/resource_error.h"
+#include "decode/framing.h"
 #include "decode/search_need.h"
+#include "decode/translator.h"
 #include "tests/files/forwarding_files.h"
 #include "tests/serve/fixture_model.h"
+#include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
@@ -47,7 +50,7 @@ class ReloadTest : public testing::Test {
 };
 
 TEST_F(ReloadTest, TakesAChangedModelWhenItsFilesHaveSettled) {
-  const auto translation = models_->find("en", "de")->translate({"a small house"});
+  const auto translation = models_->find("en", "de")->translate({"a small house"}, {"en", "de"});
   EXPECT_TRUE(models_->reload(false).empty());
   change("model.safetensors", text_of("model.safetensors"));
   EXPECT_TRUE(models_->reload(false).empty());  // perhaps still being written
@@ -57,8 +60,39 @@ TEST_F(ReloadTest, TakesAChangedModelWhenItsFilesHaveSettled) {
   EXPECT_EQ(said[0], "en to de: now " + directory_ + ", step 0");
   EXPECT_TRUE(replaced());
   EXPECT_TRUE(models_->reload(false).empty());
-  EXPECT_EQ(models_->find("en", "de")->translate({"a small house"})[0][0].text, translation[0][0].text);
+  EXPECT_EQ(models_->find("en", "de")->translate({"a small house"}, {"en", "de"})[0][0].text, translation[0][0].text);
   EXPECT_EQ(metrics_.value("starling_reloads_total", "result=\"swapped\""), 1);
+}
+
+// Its vocabulary has the tags of its target languages. A newer model is held against what was translated in each direction.
+TEST_F(ReloadTest, AModelOfSeveralDirectionsServesEach) {
+  const Vocabulary plain = Vocabulary::load(directory_ + "/vocab.spm");
+  std::vector<std::string> pieces;
+  for (int32_t id = 0; id < plain.size(); ++id) pieces.push_back(plain.piece(id));
+  pieces.end()[-1] = ">>de<<", pieces.end()[-2] = ">>fr<<";
+  change("vocab.spm", vocabulary_format::renumbered(plain.bytes(), pieces, true, "vocab.spm"));
+  std::string config = text_of("config.yml");
+  config.insert(config.find("about:\n") + 7, "  directions: [\"en:de\", \"en:fr\"]\n");
+  change("config.yml", config);
+  ModelSet models({parse_model_source(directory_)}, ModelOptions{.compute = {"f32", 1}}, *files_, metrics_);
+  models.load();
+  EXPECT_EQ(models.directions(), (std::vector<Direction>{{"en", "de"}, {"en", "fr"}}));
+  const LoadedModel loaded = load_model(*files_, directory_, DeviceChoice{"f32", 1});
+  const ModelDescription& d = loaded.description;
+  std::vector<std::string> texts;
+  for (const std::string target : {"de", "fr"}) {
+    const auto model = models.find("en", target);
+    ASSERT_EQ(model, models.find("en", "de")) << "one model";
+    Translator alone(*loaded.model, d.vocabularies, into_language(d.search, d.languages, target));
+    texts.push_back(model->translate({"a small house"}, {"en", target})[0][0].text);
+    EXPECT_EQ(texts.back(), alone.translate(std::vector<std::string>{"a small house"})[0][0].text);
+  }
+  EXPECT_NE(texts[0], texts[1]);
+  EXPECT_THAT(models.reload(true), testing::ElementsAre(testing::StartsWith("en to de, en to fr: now " + directory_)));
+  EXPECT_THROW(ModelSet({parse_model_source(directory_), parse_model_source("en-fr=" + kModel)}, ModelOptions{.compute = {"f32", 1}},
+                        *files_, metrics_)
+                   .load(),
+               ConfigError);
 }
 
 TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneIsBroken) {
@@ -125,7 +159,7 @@ TEST_F(ReloadTest, KeepsTheModelWhoseFilesChangeWhileTheyAreRead) {
 
 TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneTranslatesQuiteDifferently) {
   const auto model = models_->find("en", "de");
-  model->translate({"a small house", "the dog runs", "we go now"});
+  model->translate({"a small house", "the dog runs", "we go now"}, {"en", "de"});
   std::string weights = text_of("model.safetensors");
   // All numbers behind the header a little other: a model that was never trained.
   for (size_t i = weights.size() / 2; i + 4 < weights.size(); i += 4)
@@ -140,7 +174,7 @@ TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneTranslatesQuiteDifferently) {
 TEST_F(ReloadTest, RequestsUnderWayEndWithTheModelTheyBeganWith) {
   std::atomic<int> done{0};
   auto old = models_->find("en", "de");
-  old->scheduler().submit(std::vector<std::string>(40, std::string(50, 'x')), old->search(1), 0, 1e18,
+  old->scheduler().submit(std::vector<std::string>(40, std::string(50, 'x')), old->search(old->directions().front(), 1), 0, 1e18,
                           [&](Scheduler::Outcome o) { done += o.end == Scheduler::End::done && o.translations.size() == 40; });
   old.reset();
   EXPECT_EQ(models_->reload(true).size(), 1u);

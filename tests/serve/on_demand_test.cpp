@@ -73,7 +73,8 @@ class OnDemandTest : public testing::Test {
   // The loaded models: "ab-en cd-en".
   std::string loaded() const {
     std::string all;
-    for (const auto& m : models_->all()) all += (all.empty() ? "" : " ") + m->direction().source + "-" + m->direction().target;
+    for (const auto& m : models_->all())
+      all += (all.empty() ? "" : " ") + m->directions().front().source + "-" + m->directions().front().target;
     return all;
   }
   // What one of these models takes: weights in f32 with their packed copies, the widest search or as many usual ones as fit into the rows,
@@ -163,7 +164,7 @@ TEST_F(OnDemandTest, AModelInUseIsNotDropped) {
   ASSERT_TRUE(refused.error);
   EXPECT_EQ(refused.error->status, 503);
   EXPECT_STREQ(refused.error->what(), "the models in use leave no memory for the one from xb to en; try again later");
-  EXPECT_EQ(held->translate({"a small house"}).size(), 1u);
+  EXPECT_EQ(held->translate({"a small house"}, held->directions().front()).size(), 1u);
   held.reset();
   EXPECT_TRUE(next.get().model);
   EXPECT_EQ(loaded(), "xb-en");
