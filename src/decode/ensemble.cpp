@@ -3,17 +3,31 @@
 #include <cmath>
 
 namespace starling {
+namespace {
+
+// Returns logits_of(), in `room`, which grows if it must.
+Tensor logits_in(Backend& backend, const OutputProduct& output, Tensor& room) {
+  const int64_t rows = output.x.rows(), V = output.w->out;
+  if (!room || room.count() < rows * V) room = Tensor({rows * V}, backend.parameter(), backend.memory());
+  const Tensor logits = room.slice(0, {rows, V});
+  backend.linear(output.x, *output.w, output.b, logits, Activation::none, Write::overwrite);
+  if (output.bound > 0) backend.clamp(logits, output.bound, logits, {});
+  return logits.rows(0, output.rows);
+}
+
+}  // namespace
+
 // The mean of log-probabilities, renormalised, is the softmax of the mean of the logits: in each row, a model's logits are above its
 // log-probabilities by one number.
-void ensemble_top_k(Backend& backend, const OutputProduct& first, std::span<const OutputProduct> others, int64_t k,
-                    std::vector<float>& values, std::vector<int32_t>& tokens) {
+void EnsembleScores::top_k(Backend& backend, const OutputProduct& first, std::span<const OutputProduct> others, int64_t k,
+                           std::vector<float>& values, std::vector<int32_t>& tokens) {
   const double share = 1 / static_cast<double>(others.size() + 1);
-  const Tensor mean = logits_of(backend, first);
+  const Tensor mean = logits_in(backend, first, mean_);
   backend.flat().scale(mean, share, mean, Write::overwrite);
   for (const OutputProduct& other : others) {
     CHECK(other.rows == first.rows && other.w->out == first.w->out, "logits [{}, {}] and [{}, {}]", first.rows, first.w->out, other.rows,
           other.w->out);
-    backend.flat().scale(logits_of(backend, other), share, mean, Write::accumulate);
+    backend.flat().scale(logits_in(backend, other, logits_), share, mean, Write::accumulate);
   }
   const int64_t R = first.rows;
   const Tensor best({R, k}, mean.dtype(), backend.memory()), columns({R, k}, DType::i32, backend.memory()),

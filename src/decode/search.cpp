@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "decode/ensemble.h"
-
 namespace starling {
 namespace {
 
@@ -276,7 +274,7 @@ void Search::find_best(const OutputProduct& output) {
   if (others_.empty())
     log_softmax_top_k(model_.parameters().backend(), output, shard_, k_, values_, indices_);
   else
-    ensemble_top_k(model_.parameters().backend(), output, other_outputs_, k_, values_, indices_);
+    ensemble_.top_k(model_.parameters().backend(), output, other_outputs_, k_, values_, indices_);
   for (const Sentence& s : sentences_)
     for (const Live& l : s.live)
       if (std::isnan(values_[static_cast<size_t>(l.row * k_)])) not_a_number(s.key, s.length + 1);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/ensemble.h"
 #include "decode/forbidden_tokens.h"
 #include "models/model.h"
 
@@ -156,6 +157,7 @@ class Search {
   std::unique_ptr<DecodeState> state_;
   std::vector<Other> others_;                 // of an ensemble
   std::vector<OutputProduct> other_outputs_;  // of the last step
+  EnsembleScores ensemble_;
   std::vector<Joining> joining_;
   std::vector<Sentence> sentences_;  // in the order of their numbers in state_
   SearchWork work_;
