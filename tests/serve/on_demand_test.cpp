@@ -153,10 +153,12 @@ TEST_F(OnDemandTest, OneByteLessHoldsOneModelLess) {
 }
 
 TEST_F(OnDemandTest, AModelInUseIsNotDropped) {
+  std::atomic<int> looked_at{0};
+  options_.on_demand.usable = [&](const std::string& path, const OnDemand::Say&) { return ++looked_at, path; };
   start(twenty(), bytes_of_one());
   auto held = get("xa", "en");
   auto next = ask("xb", "en"), late = ask("xb", "en", 5);
-  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  for (int i = 0; i < 20000 && (looked_at < 2 || models_->loading()); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_FALSE(next.is_there());
   EXPECT_EQ(loaded(), "xa-en");
   models_->expire(5);

@@ -184,8 +184,7 @@ TEST_F(PivotTest, AnswersStayRightWhileModelsComeAndGo) {
       for (int i = 0; i < 25; ++i) {
         const size_t m = random() % models.size(), at = random() % lines.size();
         const auto& [source, directory] = models[m];
-        const Json answer =
-            translate({{"q", lines[at]}, {"source", source}, {"target", models[(m + 1) % models.size()].first}}).json();
+        const Json answer = translate({{"q", lines[at]}, {"source", source}, {"target", models[(m + 1) % models.size()].first}}).json();
         wrong += answer.value("translatedText", "?") != want.at(directory)[at][0];
         if (i % 5 == 0)
           wrong += translate({{"q", lines[0]}, {"source", "de"}, {"target", "es"}}).json().value("translatedText", "?") != pivoted[0][0];

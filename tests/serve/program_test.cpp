@@ -286,8 +286,9 @@ TEST_F(ServeProgram, OpensItsLogAgainThoughTheKeysAreBroken) {
 TEST_F(ServeProgram, PackagesAreServedWhenAskedFor) {
   std::filesystem::create_directories(path("packages"));
   for (const auto& [source, target] : {std::pair("de", "en"), {"en", "fr"}}) {
-    const ShellOutcome o = run(fmt::format("export --to argos --model {0} --source-language {1} --target-language {2} -o packages/{1}_{2}.argosmodel",
-                                           kModel, source, target));
+    const ShellOutcome o =
+        run(fmt::format("export --to argos --model {0} --source-language {1} --target-language {2} -o packages/{1}_{2}.argosmodel", kModel,
+                        source, target));
     ASSERT_EQ(o.status, 0) << o.text;
   }
   write("packages/xx.argosmodel", "no archive");
@@ -297,12 +298,14 @@ TEST_F(ServeProgram, PackagesAreServedWhenAskedFor) {
   const std::string where = url("");
   EXPECT_EQ(ask(where + "/ready").status, 200);
   EXPECT_EQ(ask(where + "/languages").json()[0], nlohmann::json::parse(R"({"code":"de","name":"German","targets":["en","fr","de"]})"));
-  EXPECT_THAT(text("err"), HasSubstr("left out: packages/xx.argosmodel: is not a model directory and does not say its languages; name them: --model en-de=packages/xx"));
+  EXPECT_THAT(text("err"), HasSubstr("left out: packages/xx.argosmodel: is not a model directory and does not say its languages; name "
+                                     "them: --model en-de=packages/xx"));
   EXPECT_THAT(text("err"), HasSubstr("2 models, loaded when asked for, in 300 MiB at most: de to en, en to fr\n"));
   EXPECT_THAT(text("err"), testing::Not(HasSubstr("importing")));
   const ClientAnswer answer = ask_json(where + "/translate", {{"q", "a house"}, {"source", "de"}, {"target", "fr"}});
   EXPECT_EQ(answer.status, 200) << answer.body << text("err");
-  for (const char* said : {"importing packages/de_en.argosmodel to ", "de to en: ", "importing packages/en_fr.argosmodel to ", "en to fr: "})
+  for (const char* said :
+       {"importing packages/de_en.argosmodel to ", "de to en: ", "importing packages/en_fr.argosmodel to ", "en to fr: "})
     EXPECT_TRUE(wait_for("err", std::string("\n") + said)) << text("err");
   kill(process_, SIGTERM);
   EXPECT_EQ(wait(), 0);
