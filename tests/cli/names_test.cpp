@@ -82,7 +82,7 @@ TEST_F(NamesTest, OtherProgramsNamesAreAnsweredWithOurs) {
        "OpenNMT-py's --src_prefix has no counterpart here: write a prefix, such as a language token, into the text itself"},
       {"train --data.train.0.src_prefix '<2de>'",
        "OpenNMT-py's src_prefix has no counterpart here: write a prefix, such as a language token"},
-      {"translate --prefix-size 1", "fairseq's --prefix-size has no counterpart here: write a prefix of translations into the text itself"},
+      {"translate --prefix-size 1", "fairseq's --prefix-size is --target-prefix here (the pieces themselves, the same for all lines)"},
       {"train -T /tmp", "Marian's -T has no counterpart here: everything is in the run directory"},
       {"train -t a b", "Marian's -t are --data.source and --data.target here"},
       {"translate -c decoder.yml", "Marian's -c has no counterpart here: the model directory has the search settings (decode.yml)"},
