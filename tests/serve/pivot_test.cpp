@@ -61,7 +61,7 @@ TEST_F(PivotTest, SentencesStaySentences) {
   start_pivot();
   const std::vector<std::string> lines{"one. Two! Three?", "the dog"};
   std::vector<std::string> middle;
-  for (const std::string& sentence : {"one.", "Two!", "Three?", "the dog"}) middle.push_back(expected({sentence}, 1, kOtherModel)[0][0]);
+  for (const std::string sentence : {"one.", "Two!", "Three?", "the dog"}) middle.push_back(expected({sentence}, 1, kOtherModel)[0][0]);
   const auto last = expected(middle);
   EXPECT_EQ(ask_translation({{"q", lines[0] + "\n" + lines[1]}}, "de", "fr")["translatedText"],
             last[0][0] + " " + last[1][0] + " " + last[2][0] + "\n" + last[3][0]);
