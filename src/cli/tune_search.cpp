@@ -157,7 +157,7 @@ void run_tune_search(SweepArguments& a) {
   if (a.dry_run) return;
   search.length_penalty = best.length_penalty;
   search.coverage_penalty = best.coverage_penalty;
-  search.source_prefix = d.search.source_prefix;
+  search.source_prefix = a.search.apply(d.search).source_prefix;
   const std::vector<Part> parts{search_part(search), report_part(a, search, text.sources.size(), trials)};
   {
     WholeWrite write;

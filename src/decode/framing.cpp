@@ -32,11 +32,14 @@ SearchOptions with_prefixes(SearchOptions o, const Vocabularies& v) {
 
 SearchOptions into_language(SearchOptions o, const Languages& model, const std::string& target) {
   const std::vector<std::string> targets = target_languages(model);
-  if (targets.empty()) {
-    if (!target.empty() && !model.target.empty() && !same_language(target, model.target))
+  if (targets.empty() && !target.empty()) {
+    if (model.target.empty())
+      throw ConfigError(fmt::format(
+          "--target-language {}: the model does not say its languages; give its tag with --source-prefix or --target-prefix", target));
+    if (!same_language(target, model.target))
       throw ConfigError(fmt::format("--target-language {}: the model translates into {}; leave it out", target, model.target));
-    return o;
   }
+  if (targets.empty()) return o;
   const auto found = std::find_if(targets.begin(), targets.end(), [&](const std::string& t) { return same_language(t, target); });
   if (found == targets.end() && !target.empty())
     throw ConfigError(fmt::format("--target-language {}: the model translates into {}", target, fmt::join(targets, ", ")));
@@ -44,7 +47,12 @@ SearchOptions into_language(SearchOptions o, const Languages& model, const std::
   if (target.empty())
     throw ConfigError(fmt::format("the model translates into {}; choose one of them, such as --target-language {}",
                                   fmt::join(targets, ", "), targets[0]));
-  o.source_prefix = language_tag(*found);
+  const std::string tag = language_tag(*found);
+  if (o.source_prefix.find(tag) != std::string::npos) return o;  // with further tags
+  if (!o.source_prefix.empty())
+    throw ConfigError(fmt::format("source-prefix '{}' lacks {}, the tag of --target-language {}; leave one of the two out", o.source_prefix,
+                                  tag, target));
+  o.source_prefix = tag;
   return o;
 }
 

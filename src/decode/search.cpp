@@ -223,11 +223,14 @@ OutputProduct Search::next_output() {
   Tensor attention;
   const OutputProduct output = model_.next_output(*state_, token_, sentence_, parent_, attends ? &attention : nullptr);
   other_outputs_.clear();
-  std::vector<int32_t> numbers;
+  std::vector<int32_t> numbers, tokens;
   for (size_t m = 0; m < others_.size(); ++m) {
     numbers.clear();
     for (const Sentence& s : sentences_) numbers.insert(numbers.end(), s.live.size(), s.other_numbers[m]);
-    other_outputs_.push_back(others_[m].model->next_output(*others_[m].state, token_, numbers, parent_));
+    tokens = token_;  // but each model begins in its own way
+    for (size_t r = 0; r < tokens.size(); ++r)
+      if (parent_[r] < 0) tokens[r] = others_[m].model->vocabulary().begin;
+    other_outputs_.push_back(others_[m].model->next_output(*others_[m].state, tokens, numbers, parent_));
   }
   ++work_.steps;
   work_.rows += static_cast<int64_t>(token_.size());

@@ -92,7 +92,7 @@ void Validator::read(const ValidSet& set, const ValidatorRank& rank) {
   search = with_prefixes(search, vocabularies_);  // refuses pieces that are not there before hours of training
   ParallelSentences s = read_sentences(set.source, set.target, vocabularies_, search.source_prefix_ids);
   require_sentences(set, static_cast<int64_t>(s.pairs.size()));
-  Text text{set.direction(), {static_cast<int64_t>(sources_.size()), 0}, {static_cast<int64_t>(batches_.size()), 0}, {}};
+  Text text{set.name(), {static_cast<int64_t>(sources_.size()), 0}, {static_cast<int64_t>(batches_.size()), 0}, {}};
   if (rank.scores && std::any_of(config_.metrics.begin(), config_.metrics.end(), is_tokenized))
     text.tokenizer = choose_tokenizer(config_.tokenize, {&s.references, 1}, rank.japanese);
   const int64_t most = static_cast<int64_t>(kLongestValidated) - static_cast<int64_t>(search.source_prefix_ids.size());
@@ -129,10 +129,10 @@ std::vector<std::string> Validator::notices() const {
 void Validator::add(Result& result, const std::string& metric, const std::vector<double>& values) const {
   result.scores.emplace_back(metric, std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()));
   if (texts_.size() == 1) return;
-  result.by_direction.resize(texts_.size());
+  result.by_text.resize(texts_.size());
   for (size_t i = 0; i < texts_.size(); ++i) {
-    result.by_direction[i].first = texts_[i].direction;
-    result.by_direction[i].second.emplace_back(metric, values[i]);
+    result.by_text[i].first = texts_[i].name;
+    result.by_text[i].second.emplace_back(metric, values[i]);
   }
 }
 

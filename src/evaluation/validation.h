@@ -61,8 +61,8 @@ class Validator {
 
   using Scores = std::vector<std::pair<std::string, double>>;  // metric and value, in the order of config.metrics
   struct Result {
-    Scores scores;                                             // of several texts, their means
-    std::vector<std::pair<std::string, Scores>> by_direction;  // of each of several texts: "en:de"
+    Scores scores;                                        // of several texts, their means
+    std::vector<std::pair<std::string, Scores>> by_text;  // of each of several texts: "en:de valid.en"
     double length_ratio = -1;  // of the translations, as in MetricScore; -1 if BLEU is not measured, and on all ranks but 0
     double seconds = 0;
     std::string example;   // a source, its translation and the reference, to look at
@@ -85,7 +85,7 @@ class Validator {
  private:
   // One of the texts: consecutive sentences and batches.
   struct Text {
-    std::string direction;
+    std::string name;
     Range sentences, batches;
     std::optional<TokenizerChoice> tokenizer;
   };

@@ -24,7 +24,7 @@ std::string scenario_text(Scenario scenario) {
 Config without_places(Config config) {
   config.train.output = "run";
   config.log = {};
-  for (CorpusFiles& corpus : config.data.train) corpus = {"", "", "", corpus.weight};
+  for (CorpusFiles& corpus : config.data.train) corpus.source = corpus.target = corpus.tsv = "";
   config.vocab.training.normalization = VocabularyOptions().normalization;
   // Races of earlier versions did not record the default distances of their time.
   constexpr int64_t kThen = 1000;

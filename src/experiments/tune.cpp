@@ -39,6 +39,8 @@ class Tuning {
     o_.settings.insert(o_.settings.begin(), config_.chosen.begin(), config_.chosen.end());
     if (!config_.valid.enabled())
       throw ConfigError("tune compares by cross-entropy on a validation text; set valid.source and valid.target");
+    if (!config_.valid.sets.empty())
+      throw ConfigError("tune compares on one text; set valid.source and valid.target in place of valid.sets");
     if (config_.train.objective != Objective::likelihood)
       throw ConfigError("tune does not support train.objective mixed; tune with likelihood first");
     require_tunable(o.keys);  // before anything is measured

@@ -1,5 +1,7 @@
 #include "interop/export.h"
 
+#include <fmt/ranges.h>
+
 #include <nlohmann/json.hpp>
 
 #include "interop/ct2_export.h"
@@ -119,6 +121,15 @@ std::vector<std::string> export_model(FileSystem& files, const ExportOptions& o)
   if (!o.languages.target.empty()) model.description.languages.target = o.languages.target;
 
   Notes notes;
+  const std::vector<std::string> tags = language_tags(model.description.languages);
+  if (!tags.empty() && o.to == ExportFormat::argos)
+    throw ConfigError(
+        fmt::format("{}: the model needs a tag in front of each source ({}), which a package cannot give; export it to "
+                    "another format",
+                    model.description.directory, fmt::join(tags, " or ")));
+  if (!tags.empty())
+    notes.push_back(
+        fmt::format("note       put the tag of the target language, {}, in front of the pieces there yourself", fmt::join(tags, " or ")));
   const bool package = o.to == ExportFormat::argos;
   NamedFiles content;
   if (package)
@@ -131,6 +142,8 @@ std::vector<std::string> export_model(FileSystem& files, const ExportOptions& o)
     content = marian_files(model, o.to == ExportFormat::bergamot, o.integers, notes);
 
   const SearchOptions& search = model.description.search;
+  if ((search.no_repeat_ngram > 0 && o.to != ExportFormat::huggingface) || !search.suppress.empty())
+    notes.push_back("note       what translations may not contain (suppress, no-repeat-ngram) is left out: give it there yourself");
   if (!search.source_prefix.empty())
     notes.push_back(fmt::format("note       put the source's prefix, {}, in front of the pieces there yourself", search.source_prefix));
   if (!search.target_prefix.empty() && !package)

@@ -28,7 +28,7 @@ ImportedModel read_hf(FileSystem& files, const ForeignFiles& folder, const Vocab
   if (folder.has(kGeneration)) generation.emplace(folder.read(kGeneration), folder.where(kGeneration));
   std::vector<std::string> notes;
   SearchOptions search = hf_search(settings, generation ? &*generation : nullptr, config.pad, notes);
-  if (generation && config.forced < 0) config.forced = generation->get<int64_t>("forced_bos_token_id", -1);
+  if (generation && generation->find("forced_bos_token_id")) config.forced = generation->get<int64_t>("forced_bos_token_id", -1);
 
   HfWeights weights(folder);
   std::vector<OwnedTensor> tensors = hf_tensors(weights, config, notes);

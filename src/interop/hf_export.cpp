@@ -222,6 +222,7 @@ nlohmann::json generation_json(const LoadedModel& m, const HfShape& s, int64_t p
                       {"eos_token_id", v.eos()},
                       {"forced_eos_token_id", v.eos()},
                       {"decoder_start_token_id", start_of(m, s)}};
+  if (o.no_repeat_ngram > 0) json["no_repeat_ngram_size"] = o.no_repeat_ngram;
   if (o.length_penalty > 0 && o.length_penalty_form == LengthPenaltyForm::gnmt)
     notes.push_back(fmt::format("note       length penalty {} means ((5+n)/6)^a here and n^a there, which prefers longer translations",
                                 o.length_penalty));

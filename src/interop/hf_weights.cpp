@@ -82,11 +82,6 @@ bool HfWeights::same(const std::string& a, const std::string& b) const {
   return x.dtype == y.dtype && x.shape == y.shape && std::equal(x.data.begin(), x.data.end(), y.data.begin(), y.data.end());
 }
 
-int64_t HfWeights::rows(const std::string& name) const {
-  const std::vector<int64_t>& shape = tensors_.at(name).shape;
-  return shape.empty() ? 0 : shape[0];
-}
-
 void HfWeights::require_all_used() const {
   std::vector<std::string> rest;
   for (const auto& [name, tensor] : tensors_)

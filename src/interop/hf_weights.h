@@ -30,7 +30,6 @@ class HfWeights {
   // Whether two tensors are equal byte for byte.
   bool same(const std::string& a, const std::string& b) const;
   // The first dimension of a tensor that is there; 0 of one without dimensions.
-  int64_t rows(const std::string& name) const;
   // Throws ConfigError, naming them, if tensors were not used.
   void require_all_used() const;
 

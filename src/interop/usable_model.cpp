@@ -19,8 +19,8 @@ std::string foreign_file(FileSystem& files, const std::string& path) {
       if (path.ends_with(end)) return path;
     return "";
   }
-  if (info.kind != FileKind::directory || files.exists(join_path(path, "config.yml")) || files.exists(join_path(path, "checkpoints")))
-    return "";
+  const auto has = [&](const char* name) { return files.exists(join_path(path, name)); };
+  if (info.kind != FileKind::directory || (has("config.yml") && has("model.safetensors")) || has("checkpoints")) return "";
   if (files.exists(join_path(path, "config.json")))
     for (const std::string& name : files.list(path))
       if (is_hf_weights(name)) return join_path(path, name);

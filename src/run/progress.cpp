@@ -248,13 +248,13 @@ void Progress::validation(const ValidReport& r) {
     text += score_text(metric, value);
     scores[metric] = value;
   }
-  OrderedJson by_direction = OrderedJson::object();
+  OrderedJson by_text = OrderedJson::object();
   std::vector<std::string> directions;
-  for (const auto& [direction, of] : r.by_direction) {
+  for (const auto& [direction, of] : r.by_text) {
     directions.push_back(fmt::format("[valid] {}", direction));
     for (const auto& [metric, value] : of) {
       directions.back() += score_text(metric, value);
-      by_direction[direction][metric] = value;
+      by_text[direction][metric] = value;
     }
   }
   if (r.length_ratio >= 0) text += fmt::format(" | length {:.2f}", r.length_ratio);
@@ -271,7 +271,7 @@ void Progress::validation(const ValidReport& r) {
   if (r.best && r.by != r.metric) record["decided_by"] = r.by;
   if (!r.tokenizer.empty()) record["tokenizer"] = r.tokenizer;
   if (r.length_ratio >= 0) record["length_ratio"] = r.length_ratio;
-  if (!r.by_direction.empty()) record["by_direction"] = by_direction;
+  if (!r.by_text.empty()) record["by_text"] = by_text;
   event(record);
 }
 

@@ -58,10 +58,10 @@ struct TrainReport {
 
 struct ValidReport {
   int64_t step = 0, epoch = 1;
-  std::vector<std::pair<std::string, double>> scores;                                             // metric, value
-  std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>> by_direction;  // the same of each of several texts
-  std::string metric;                                                                             // decides about "best"
-  bool best = false;                                                                              // the best so far
+  std::vector<std::pair<std::string, double>> scores;                                        // metric, value
+  std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>> by_text;  // the same of each of several texts
+  std::string metric;                                                                        // decides about "best"
+  bool best = false;                                                                         // the best so far
   std::string by;            // the metric that decided: another one if `metric` is equal; "": all are, the latest wins
   int64_t stalled = 0;       // validations without improvement
   double seconds = 0;        // duration

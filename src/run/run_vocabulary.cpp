@@ -47,8 +47,7 @@ void require_settings(const VocabularyOptions& options, const Vocabulary& vocabu
 void require_tags(const Config& c, const Vocabulary& source, const std::string& of, const char* mend) {
   for (const std::string& tag : language_tags(c.languages))
     if (source.id_of(tag) < 0)
-      throw ConfigError(
-          fmt::format("{} has no piece {}, which is to tell the model of several languages into which it translates; {}", of, tag, mend));
+      throw ConfigError(fmt::format("{} has no piece {}, the tag for translating into that language; {}", of, tag, mend));
 }
 
 // Whether the file is, or would be, in the run directory.

@@ -29,7 +29,8 @@ void ValidationLoop::open() {
   if (validator_->truncated() > 0) run_.say(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
   std::string texts;
   if (run_.first())
-    for (const ValidSet& set : config.texts()) texts += sha256_file(*run_.files, set.source) + sha256_file(*run_.files, set.target);
+    for (const ValidSet& set : config.texts())
+      texts += sha256_file(*run_.files, set.source) + sha256_file(*run_.files, set.target) + set.tag;
   if (run_.first()) validation_ = sha256_hex(texts);
   tokenizer_ = validator_->tokenizer();
   for (const std::string& line : validator_->notices()) run_.say(line);
@@ -89,7 +90,7 @@ void ValidationLoop::consider(const Validator::Result& result, const FetchWeight
   run_.progress.validation({.step = run_.step(),
                             .epoch = status_.epoch,
                             .scores = result.scores,
-                            .by_direction = result.by_direction,
+                            .by_text = result.by_text,
                             .metric = config.deciding_metric(),
                             .best = verdict.best,
                             .by = verdict.by,
@@ -103,7 +104,8 @@ void ValidationLoop::consider(const Validator::Result& result, const FetchWeight
 
 std::vector<std::string> ValidationLoop::advice() const {
   std::vector<std::string> lines;
-  if (const std::string text = selector_.advice(); !text.empty()) lines.push_back(text);
+  if (const std::string advice = selector_.advice(); !advice.empty()) lines.push_back(advice);
+  const ValidSet text = run_.config.valid.enabled() ? run_.config.valid.texts().front() : ValidSet();
   if (length_ratio_ >= 0 && length_ratio_ < kShort && selector_.score_of_best("bleu") < kNothing)
     lines.push_back(
         fmt::format("the best model's translations of the validation set are short, {:.2f} of their references' words, and its BLEU is 0: "
@@ -112,8 +114,9 @@ std::vector<std::string> ValidationLoop::advice() const {
   else if (length_ratio_ >= 0 && length_ratio_ < kShort)
     lines.push_back(fmt::format(
         "the best model's translations of the validation set are short, {:.2f} of their references' words; to look for penalties that "
-        "mend that: starling tune-search --model {} --source {} --target {} --length-penalties 0.6,1,1.5,2 --coverage-penalties 0,0.2",
-        length_ratio_, run_.config.train.output, run_.config.valid.texts().front().source, run_.config.valid.texts().front().target));
+        "mend that: starling tune-search --model {} --source {} --target {}{} --length-penalties 0.6,1,1.5,2 --coverage-penalties 0,0.2",
+        length_ratio_, run_.config.train.output, text.source, text.target,
+        language_tags(run_.config.languages).empty() ? "" : " --target-language " + text.target_language));
   return lines;
 }
 

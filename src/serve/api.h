@@ -15,8 +15,8 @@
 #include "base/range.h"
 #include "document/document.h"
 #include "http/http.h"
-#include "serve/detect_language.h"
 #include "serve/model_source.h"
+#include "text/detect_language.h"
 
 namespace starling {
 

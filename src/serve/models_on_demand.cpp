@@ -91,7 +91,7 @@ int64_t ModelSet::use(const Direction& direction, double deadline, Ready ready) 
       refused = failed(*slot, now);
     } else {
       slot->waiting.push_back({slot->asked, deadline, std::move(ready)});
-      asked_.notify_one();
+      asked_.notify_all();  // some wait for room
       return slot->asked;
     }
   }

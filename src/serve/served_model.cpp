@@ -21,8 +21,12 @@ SearchOptions for_translations(SearchOptions search, int64_t translations) {
 // The options of each direction.
 std::vector<SearchOptions> searches_of(const ModelDescription& d, const std::vector<Direction>& directions, const ModelOptions& options) {
   std::vector<SearchOptions> all;
-  for (const Direction& direction : directions)
-    all.push_back(with_prefixes(into_language(options.search(d.search), d.languages, direction.target), d.vocabularies));
+  const bool tagged = !language_tags(d.languages).empty();  // else the command line may call its languages as it likes
+  for (const Direction& direction : directions) {
+    SearchOptions search = options.search(d.search);
+    if (tagged) search = into_language(std::move(search), d.languages, direction.target);
+    all.push_back(with_prefixes(std::move(search), d.vocabularies));
+  }
   return all;
 }
 

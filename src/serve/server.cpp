@@ -18,6 +18,7 @@
 #include "base/start_threads.h"
 #include "serve/directions.h"
 #include "serve/notify.h"
+#include "text/language_match.h"
 
 namespace starling {
 namespace {
@@ -170,10 +171,16 @@ struct Running {
   // A pivot that leads nowhere is probably misspelt.
   void require_pivots() const {
     const std::vector<Direction> directions = models.directions();
-    for (const std::string& pivot : options.service.job.pivots)
-      if (reachable(directions, std::span(&pivot, 1)).size() == directions.size())
+    for (const std::string& pivot : options.service.job.pivots) {
+      const auto any = [&](std::string Direction::*side) {
+        return std::any_of(directions.begin(), directions.end(), [&](const Direction& d) { return same_language(d.*side, pivot); });
+      };
+      if (!any(&Direction::source) || !any(&Direction::target))
         throw ConfigError(
             fmt::format("--pivot {}: no two models meet there; their languages are {}", pivot, fmt::join(languages_of(directions), ", ")));
+      if (reachable(directions, std::span(&pivot, 1)).size() == directions.size())
+        say(fmt::format("--pivot {}: not needed, since a model translates each pair directly", pivot));
+    }
   }
   void tick() {
     http.watch();

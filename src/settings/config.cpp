@@ -111,7 +111,9 @@ void fold_shorthand(DataOptions& data, CorpusShorthand& shorthand, bool from_fil
 // Collects the directions of the corpora that name their languages; with several, each corpus has them, and its tag.
 void fold_languages(Config& c) {
   const auto named = [](const auto& text) { return !text.source_language.empty() || !text.target_language.empty(); };
-  if (c.languages.directions.empty() && std::none_of(c.data.train.begin(), c.data.train.end(), named)) return;
+  if (c.languages.directions.empty() && std::none_of(c.data.train.begin(), c.data.train.end(), named) &&
+      std::none_of(c.valid.sets.begin(), c.valid.sets.end(), named))
+    return;
   std::vector<std::string>& all = c.languages.directions;
   const auto complete = [&](auto& text, const std::string& key) {
     for (auto [code, whole, name] : {std::tuple(&text.source_language, &c.languages.source, "source-language"),
@@ -123,7 +125,8 @@ void fold_languages(Config& c) {
         throw ConfigError(fmt::format("{}.{}: '{}' is not a language code; give one such as en, de, pt-BR or zh-Hant", key, name, *code));
     }
   };
-  for (size_t i = 0; i < c.data.train.size(); ++i) {
+  const bool corpora = !c.languages.directions.empty() || std::any_of(c.data.train.begin(), c.data.train.end(), named);
+  for (size_t i = 0; i < c.data.train.size() && corpora; ++i) {
     CorpusFiles& corpus = c.data.train[i];
     complete(corpus, fmt::format("data.train.{}", i));
     const std::string direction = corpus.source_language + ":" + corpus.target_language;
@@ -131,14 +134,20 @@ void fold_languages(Config& c) {
   }
   for (size_t i = 0; i < c.valid.sets.size(); ++i) complete(c.valid.sets[i], fmt::format("valid.sets.{}", i));
   const std::vector<std::string> tags = language_tags(c.languages);
-  if (all.size() == 1 && c.languages.source.empty() && c.languages.target.empty())
+  if (all.size() == 1) {
     std::tie(c.languages.source, c.languages.target) = parse_direction(all.front(), "data.directions");
-  if (all.size() == 1) all.clear();
+    all.clear();
+  }
   if (tags.empty()) return;
-  for (CorpusFiles& corpus : c.data.train)
-    if (corpus.tag.empty()) corpus.tag = language_tag(corpus.target_language);
-  for (ValidSet& set : c.valid.sets)
-    if (set.tag.empty()) set.tag = language_tag(set.target_language);
+  const auto add_tag = [](auto& text, const std::string& key) {
+    const std::string tag = language_tag(text.target_language);
+    if (text.tag.empty()) text.tag = tag;
+    if (text.tag.find(tag) == std::string::npos)
+      throw ConfigError(
+          fmt::format("{}.tag: '{}' lacks {}, by which the model knows the language; add it, or leave the key out", key, text.tag, tag));
+  };
+  for (size_t i = 0; i < c.data.train.size(); ++i) add_tag(c.data.train[i], fmt::format("data.train.{}", i));
+  for (size_t i = 0; i < c.valid.sets.size(); ++i) add_tag(c.valid.sets[i], fmt::format("valid.sets.{}", i));
   if (!c.valid.source.empty() && c.valid.search.source_prefix.empty())
     throw ConfigError(
         "valid.source: the model has several target languages; list the validation texts and their languages in valid.sets instead");
@@ -167,7 +176,9 @@ void follow_what_was_emptied(const ConfigDocument& document, const std::vector<O
     if (source > nowhere && place("valid", "target") < command_line) c.valid.target.clear();
     if (c.valid.target.empty() && (metrics == nowhere || (source > nowhere && metrics == file))) c.valid.metrics.clear();
     if (source == command_line && place("valid", "early-stopping") < command_line) c.valid.early_stopping = 0;
-  } else if (c.valid.metrics.empty() && !c.valid.source.empty() && source == command_line && metrics == file &&
+  } else if (const bool sets =
+                 std::any_of(overrides.begin(), overrides.end(), [](const Override& o) { return o.first.starts_with("valid.sets."); });
+             c.valid.metrics.empty() && (sets || (!c.valid.source.empty() && source == command_line)) && metrics == file &&
              document.scalar("valid", "source").value_or(ConfigDocument::Scalar{}).text.empty()) {
     c.valid.metrics = ValidConfig{}.metrics;  // the list was empty because there was nothing to validate on
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/device_choice.h"
+#include "base/files.h"
 #include "comm/mesh.h"
 #include "config/config.h"
 #include "data/corpus.h"
@@ -155,8 +156,8 @@ struct ValidSet {
   std::string source, target;                    // files
   std::string source_language, target_language;  // codes; "": not said
   std::string tag;                               // pieces in front of each source
-  // What reports call it: its direction, such as "en:de", or "".
-  std::string direction() const { return target_language.empty() ? "" : source_language + ":" + target_language; }
+  // What reports call it: its direction and file, such as "en:de valid.en".
+  std::string name() const { return (target_language.empty() ? "" : source_language + ":" + target_language + " ") + file_name(source); }
 };
 template <class Visitor>
 void visit(Visitor& v, ValidSet& c) {

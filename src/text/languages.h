@@ -1,9 +1,10 @@
 // The languages that a model translates between, as BCP 47 codes: "en", "pt-BR", "zh-Hant". They are names for people and clients and
-// select the rules for ends of sentences; what the model computes does not depend on them.
+// select the rules for ends of sentences; a model of several target languages is told by a tag into which it is to translate.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace starling {

@@ -91,7 +91,7 @@ TEST(Ensemble, EachModelReadsItsOwnSources) {
   for (const char* preset : {"transformer-tiny", "gnmt-small"}) {
     ModelConfig c = model_preset(preset);
     c.width = 32, c.encoder_layers = c.decoder_layers = 2, c.tied_embeddings = TiedEmbeddings::decoder;
-    if (c.heads > 1) c.heads = 2, c.feed_forward = 64;
+    if (c.heads > 1) c.heads = 2, c.feed_forward = 64, c.decoder_start = DecoderStart::end;  // each begins in its own way
     used.push_back(models.emplace_back(make_model(c, {used.empty() ? 12 : 20, 15}, *backend, 5, false)).get());
   }
   const std::vector<Sources> sources{{{3, 4, 5, 2}, {6, 2}, {3, 3, 2}}, {{19, 2}, {17, 18, 16, 15, 14, 13, 2}, {3, 3, 3, 2}}};
@@ -118,7 +118,8 @@ TEST(Ensemble, EachModelReadsItsOwnSources) {
     for (size_t t = 0; t < target.size(); ++t) {
       std::vector<double> mean(15);
       for (size_t m = 0; m < 2; ++m) {
-        const std::vector<int32_t> token{t == 0 ? 1 : target[t - 1]}, sentence{numbers[m]}, parent{t == 0 ? -1 : 0};
+        const std::vector<int32_t> token{t == 0 ? used[m]->vocabulary().begin : target[t - 1]}, sentence{numbers[m]},
+            parent{t == 0 ? -1 : 0};
         const std::vector<double> each =
             log_softmax(logits_of(*backend, used[m]->next_output(*states[m], token, sentence, parent)).to_doubles());
         for (size_t v = 0; v < 15; ++v) mean[v] += each[v] / 2;

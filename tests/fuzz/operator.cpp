@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "serve/api_keys.h"
-#include "serve/detect_language.h"
 #include "serve/model_source.h"
+#include "text/detect_language.h"
 #include "text/language_match.h"
 #include "text/languages.h"
 

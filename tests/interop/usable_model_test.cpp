@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "interop/export.h"
+#include "interop/import.h"
 #include "tests/interop/interop_test.h"
 
 namespace starling {
@@ -39,6 +41,15 @@ TEST_F(UsableModel, ForeignModelsAreImportedOnceAndAgainWhenTheyChange) {
   fs::last_write_time(from + "/model.bin", fs::last_write_time(from + "/model.bin") + std::chrono::seconds(5));
   EXPECT_NE(usable(from), first);
   EXPECT_NE(said_, "");
+}
+
+// It has a config.yml too, as a model directory of ours.
+TEST_F(UsableModel, AFolderForFirefoxsEngine) {
+  const std::string marian = STARLING_SOURCE_DIR "/tests/fixtures/marian/", ours = directory_ + "/ours", firefox = directory_ + "/firefox";
+  import_model(*files_, {marian + "ssru", ours, {.source = marian + "v.spm"}, {}});
+  export_model(*files_, {.model = ours, .output = firefox, .to = ExportFormat::bergamot});
+  ASSERT_TRUE(fs::exists(firefox + "/config.yml"));
+  EXPECT_EQ(describe_model(*files_, usable(firefox)).config.width, 32);
 }
 
 TEST_F(UsableModel, ModelsOfOursAndMissingOnesStayAsTheyAre) {

@@ -65,14 +65,14 @@ TEST_F(DirectionsTest, TheTagDecidesIntoWhichLanguage) {
   ValidConfig valid = load_run_config("", two()).valid;
   const World world = make_local_world();
   const Validator::Result both = Validator(valid, d.vocabularies).run(*loaded.model, *world.comm);
-  ASSERT_EQ(both.by_direction.size(), 2u);
+  ASSERT_EQ(both.by_text.size(), 2u);
   std::vector<Validator::Scores> alone;
   for (const ValidSet& set : std::vector(valid.sets)) {
     valid.sets = {set};
     alone.push_back(Validator(valid, d.vocabularies).run(*loaded.model, *world.comm).scores);
   }
-  EXPECT_EQ(both.by_direction[0], (std::pair{std::string("en:de"), alone[0]}));
-  EXPECT_EQ(both.by_direction[1], (std::pair{std::string("en:fr"), alone[1]}));
+  EXPECT_EQ(both.by_text[0], (std::pair{std::string("en:de a"), alone[0]}));
+  EXPECT_EQ(both.by_text[1], (std::pair{std::string("en:fr a"), alone[1]}));
   for (size_t m = 0; m < 2; ++m) EXPECT_NEAR(both.scores[m].second, (alone[0][m].second + alone[1][m].second) / 2, 1e-12);
   EXPECT_GT(both.scores[0].second, 99) << "chrF";
 

@@ -1,5 +1,5 @@
 // Which language a text is in: whole pages with all that surrounds their words, a few words, and nothing at all.
-#include "serve/detect_language.h"
+#include "text/detect_language.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // A model exported for Firefox's engine translates in a browser: bergamot-translator's WebAssembly in a worker of a page in headless
-// Chromium, beside Starling. Skipped without Chromium, or without STARLING_BERGAMOT: the folder in which npm has installed
+// Chromium, beside Starling. Skipped without Chromium, or without BERGAMOT_PACKAGE: the folder in which npm has installed
 // @browsermt/bergamot-translator.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,9 +48,9 @@ async function translated(lines, config) {
 class FirefoxEngine : public ProgramTest {
  protected:
   void SetUp() override {
-    const char* folder = std::getenv("STARLING_BERGAMOT");
+    const char* folder = std::getenv("BERGAMOT_PACKAGE");
     if (test::Browser::program().empty()) GTEST_SKIP() << "without Chromium";
-    if (!folder) GTEST_SKIP() << "without STARLING_BERGAMOT, a folder where npm has installed @browsermt/bergamot-translator";
+    if (!folder) GTEST_SKIP() << "without BERGAMOT_PACKAGE, a folder where npm has installed @browsermt/bergamot-translator";
     worker_ = std::string(folder) + "/node_modules/@browsermt/bergamot-translator/worker/";
     server_.emplace(
         "127.0.0.1:0", HttpLimits{},

@@ -79,20 +79,29 @@ TEST_F(ReloadTest, AModelOfSeveralDirectionsServesEach) {
   EXPECT_EQ(models.directions(), (std::vector<Direction>{{"en", "de"}, {"en", "fr"}}));
   const LoadedModel loaded = load_model(*files_, directory_, DeviceChoice{"f32", 1});
   const ModelDescription& d = loaded.description;
-  std::vector<std::string> texts;
   for (const std::string target : {"de", "fr"}) {
     const auto model = models.find("en", target);
     ASSERT_EQ(model, models.find("en", "de")) << "one model";
     Translator alone(*loaded.model, d.vocabularies, into_language(d.search, d.languages, target));
-    texts.push_back(model->translate({"a small house"}, {"en", target})[0][0].text);
-    EXPECT_EQ(texts.back(), alone.translate(std::vector<std::string>{"a small house"})[0][0].text);
+    EXPECT_EQ(model->search({"en", target}, 1).source_prefix_ids, std::vector{d.vocabularies.source().id_of(language_tag(target))});
+    EXPECT_EQ(model->translate({"a small house"}, {"en", target})[0][0].text,
+              alone.translate(std::vector<std::string>{"a small house"})[0][0].text);
   }
-  EXPECT_NE(texts[0], texts[1]);
   EXPECT_THAT(models.reload(true), testing::ElementsAre(testing::StartsWith("en to de, en to fr: now " + directory_)));
   EXPECT_THROW(ModelSet({parse_model_source(directory_), parse_model_source("en-fr=" + kModel)}, ModelOptions{.compute = {"f32", 1}},
                         *files_, metrics_)
                    .load(),
                ConfigError);
+}
+
+// Though the model calls its languages otherwise.
+TEST_F(ReloadTest, ADirectionOfTheCommandLineWins) {
+  std::string config = text_of("config.yml");
+  config.insert(config.find("about:\n") + 7, "  source-language: en\n  target-language: pt-BR\n");
+  change("config.yml", config);
+  ModelSet models({parse_model_source("en-pb=" + directory_)}, ModelOptions{.compute = {"f32", 1}}, *files_, metrics_);
+  models.load();
+  EXPECT_EQ(models.directions(), (std::vector<Direction>{{"en", "pb"}}));
 }
 
 TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneIsBroken) {

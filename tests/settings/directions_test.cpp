@@ -51,6 +51,8 @@ TEST(Directions, OneTargetNeedsNoTag) {
   const Config one = parsed("data: {train: [{source: a, target: b, source-language: de, target-language: en}]}");
   EXPECT_THAT(one.languages.directions, IsEmpty());
   EXPECT_EQ(one.languages.source + one.languages.target, "deen");
+  const Config half = parsed("data: {source-language: en, train: [{source: a, target: b, target-language: de}]}");
+  EXPECT_EQ(half.languages.source + half.languages.target, "ende");
   EXPECT_THAT(parsed("data: {source: a, target: b, source-language: de, target-language: en}").languages.directions, IsEmpty());
 }
 
@@ -67,7 +69,7 @@ TEST(Directions, ValidationTextsHaveTheirOwn) {
   EXPECT_TRUE(c.valid.enabled());
   ASSERT_EQ(c.valid.texts().size(), 2u);
   EXPECT_EQ(c.valid.texts()[1].tag, ">>fr<<");
-  EXPECT_EQ(c.valid.texts()[1].direction(), "en:fr");
+  EXPECT_EQ(c.valid.texts()[1].name(), "en:fr i");
   const Config single = parsed("valid: {source: a, target: b}");
   ASSERT_EQ(single.valid.texts().size(), 1u);
   EXPECT_EQ(single.valid.texts()[0].source + single.valid.texts()[0].tag, "a");
@@ -80,6 +82,7 @@ TEST(Directions, WhatIsMissingIsNamed) {
   EXPECT_THAT(refusal(kTwoTargets, {{"data.train.1.target-language", "french"}}),
               HasSubstr("data.train.1.target-language: 'french' is not"));
   EXPECT_THAT(refusal("data: {directions: [en-de]}"), HasSubstr("data.directions: 'en-de' is not a direction; write en:de"));
+  EXPECT_THAT(refusal(kTwoTargets, {{"data.train.1.tag", ">>de<<"}}), HasSubstr("data.train.1.tag: '>>de<<' lacks >>fr<<"));
   EXPECT_THAT(refusal(std::string(kTwoTargets) + "valid: {source: g, target: h}"),
               HasSubstr("list the validation texts and their languages"));
 }

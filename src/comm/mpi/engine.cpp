@@ -338,7 +338,8 @@ void Engine::pause(bool moved) {
   if (!queue_.empty() || abort_status_ >= 0) return;
   if (!active_.empty()) {
     const std::chrono::nanoseconds quiet((now_ns() - moved_ns_) / kQuietShare);
-    to_thread_.wait_for(lock, waited_for ? kSleepWaitedFor : std::clamp<std::chrono::nanoseconds>(quiet, kSleep, kLongestSleep));
+    const bool by_now = waiting_.load(std::memory_order_relaxed) > 0;  // it changes only under the lock
+    to_thread_.wait_for(lock, by_now ? kSleepWaitedFor : std::clamp<std::chrono::nanoseconds>(quiet, kSleep, kLongestSleep));
   } else if (state_ != State::closing) {
     to_thread_.wait_for(lock, kIdle);
   }

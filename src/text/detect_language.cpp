@@ -1,4 +1,4 @@
-#include "serve/detect_language.h"
+#include "text/detect_language.h"
 
 #include <cld2/public/compact_lang_det.h>
 #include <cld2/public/encodings.h>
@@ -128,13 +128,13 @@ const std::map<std::string_view, const char*>& names() {
   return kNames;
 }
 
-std::string main_of(std::string_view code) { return main_language(comparable_language(code)); }
+std::string main_subtag(std::string_view code) { return main_language(comparable_language(code)); }
 
 // Returns the codes among `known` that a language of the detector stands for; for Chinese, those with the same script if there are any.
 std::vector<std::string> known_codes(std::string_view detected, std::span<const std::string> known) {
   std::vector<std::string> exact, main;
   for (const std::string& k : known) {
-    if (main_of(k) != main_of(detected)) continue;
+    if (main_subtag(k) != main_subtag(detected)) continue;
     main.push_back(k);
     if (language_distance(detected, k)) exact.push_back(k);
   }
@@ -174,7 +174,7 @@ Guess guess(std::string_view text, std::span<const std::string> known, const cha
 }  // namespace
 
 std::string language_name(const std::string& code) {
-  for (const std::string& wanted : {code, comparable_language(code), main_of(code)})
+  for (const std::string& wanted : {code, comparable_language(code), main_subtag(code)})
     for (const auto& [known, name] : names())
       if (same_language(known, wanted)) return name;
   return code;
@@ -196,7 +196,7 @@ std::vector<Detected> detect_languages(std::string_view text, std::span<const st
     for (size_t first = 0; first < known.size(); first += kMostHints) {
       std::string hint;
       for (const std::string& k : known.subspan(first, std::min(kMostHints, known.size() - first)))
-        hint += (hint.empty() ? "" : ",") + main_of(k);
+        hint += (hint.empty() ? "" : ",") + main_subtag(k);
       if (Guess likely = guess(text, known, hint.c_str()); likely.is_known && likely.score > best.score) best = std::move(likely);
     }
     if (best.is_known) found = std::move(best);
