@@ -3,7 +3,8 @@
 # Each layout is measured over Open MPI and simulated with the rates that were measured just before and just after it, since a machine may
 # change its speed within minutes. A row has the medians over the rounds, and how many of its times lay within the interval predicted for
 # them (without a record of this host).
-# Usage: [RANKS=4] [RATE=1gbit] bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]     about seven minutes a round; two cores, nothing else to do
+# Usage: [RANKS=4] [RATE=1gbit] bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]
+# About seven minutes a round, on two cores with nothing else to do.
 # NAME: only layouts whose model or name has it. RANKS: as many as that, which then share the cores; stages are divided among two of them,
 # and the others are replicas. RATE: in place of the layouts, two replicas and their strategies over a link of this rate between network
 # namespaces (tools/network.sh; needs root), blocking and overlapped.
@@ -43,7 +44,8 @@ if [[ -n ${RATE:-} ]]; then
   layouts=()
   for overlap in false true; do
     ways="$([[ $overlap == true ]] && echo overlapped || echo blocking)|1000|--parallel.pipeline 1 --strategy.overlap $overlap"
-    layouts+=("transformer-small|$RATE: all-reduce, $ways" "transformer-small|$RATE: sharded optimizer, $ways --strategy.sharded-optimizer true"
+    layouts+=("transformer-small|$RATE: all-reduce, $ways"
+              "transformer-small|$RATE: sharded optimizer, $ways --strategy.sharded-optimizer true"
               "transformer-small|$RATE: largest 1 % of gradients, $ways --strategy.name gradient-dropping")
   done
 fi

@@ -110,6 +110,14 @@ class BlockReader {
   int64_t in_shard_ = 0;        // pairs read of the current shard
 };
 
+// Puts the tag in front of a source that is not blank, and ends of sentences behind both sides.
+EncodedPair framed(EncodedPair pair, const Vocabulary& source, const Vocabulary& target, std::span<const int32_t> tag) {
+  if (!pair.source.empty()) pair.source.insert(pair.source.begin(), tag.begin(), tag.end());
+  pair.source.push_back(source.eos());
+  pair.target.push_back(target.eos());
+  return pair;
+}
+
 class Encoder {
  public:
   Encoder(const DataOptions& data, const Vocabulary& source, const Vocabulary& target) : data_(data), source_(source), target_(target) {
@@ -120,11 +128,9 @@ class Encoder {
     const std::string_view text(block.text);
     const std::vector<int32_t>& tag = tags_[block.corpus];
     for (const TextPair& at : block.pairs) {
-      EncodedPair pair{source_.encode_as_it_stands(text.substr(at.begin, at.source)),
-                       target_.encode_as_it_stands(text.substr(at.begin + at.source, at.target))};
-      pair.source.push_back(source_.eos());
-      pair.target.push_back(target_.eos());
-      if (pair.source.size() > 1) pair.source.insert(pair.source.begin(), tag.begin(), tag.end());
+      const EncodedPair pair = framed({source_.encode_as_it_stands(text.substr(at.begin, at.source)),
+                                       target_.encode_as_it_stands(text.substr(at.begin + at.source, at.target))},
+                                      source_, target_, tag);
       if (!passes(pair, block.counts)) continue;
       block.tokens.insert(block.tokens.end(), pair.source.begin(), pair.source.end());
       block.tokens.insert(block.tokens.end(), pair.target.begin(), pair.target.end());
@@ -171,11 +177,7 @@ std::string facts_of_file(const std::string& path) {
 
 EncodedPair encode_pair(const Vocabulary& source_vocabulary, const Vocabulary& target_vocabulary, std::string_view source,
                         std::string_view target, std::span<const int32_t> tag) {
-  EncodedPair pair{source_vocabulary.encode(source), target_vocabulary.encode(target)};
-  if (!pair.source.empty()) pair.source.insert(pair.source.begin(), tag.begin(), tag.end());
-  pair.source.push_back(source_vocabulary.eos());
-  pair.target.push_back(target_vocabulary.eos());
-  return pair;
+  return framed({source_vocabulary.encode(source), target_vocabulary.encode(target)}, source_vocabulary, target_vocabulary, tag);
 }
 
 std::vector<EncodedPair> encode_corpus(const CorpusFiles& files, const Vocabulary& source, const Vocabulary& target) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/push_once.h"
 #include "data/batches.h"
 #include "evaluation/validation.h"
 
@@ -33,20 +34,19 @@ std::vector<std::string> same_texts(const Config& config) {
   const std::vector<ValidSet> sets = config.valid.enabled() ? config.valid.texts() : std::vector<ValidSet>();
   for (const CorpusFiles& corpus : config.data.train) {
     if (same_file(corpus.source, corpus.target))
-      lines.push_back(fmt::format("{} is source and target of the training text, so the model learns to copy", corpus.source));
+      push_once(lines, fmt::format("{} is source and target of the training text, so the model learns to copy", corpus.source));
     for (const ValidSet& valid : sets)
       if (same_file(valid.source, corpus.source) || same_file(valid.target, corpus.target))
-        lines.push_back(
+        push_once(
+            lines,
             fmt::format("the validation text {} is also training text: its scores do not show how the model translates unseen text; hold "
                         "out some lines",
                         same_file(valid.source, corpus.source) ? valid.source : valid.target));
   }
   for (const ValidSet& valid : sets)
-    if (same_file(valid.source, valid.target)) lines.push_back(fmt::format("{} is source and target of the validation text", valid.source));
-  std::vector<std::string> once;
-  for (std::string& line : lines)
-    if (std::find(once.begin(), once.end(), line) == once.end()) once.push_back(std::move(line));
-  return once;
+    if (same_file(valid.source, valid.target))
+      push_once(lines, fmt::format("{} is source and target of the validation text", valid.source));
+  return lines;
 }
 
 std::string doubt_about_sides(Model& model, const Vocabularies& v, const std::string& source, const std::string& target,

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "base/push_once.h"
 #include "data/batches.h"
 #include "decode/framing.h"
 #include "metrics/metrics.h"
@@ -92,14 +93,9 @@ void Validator::read(const ValidSet& set, const ValidatorRank& rank) {
   search = with_prefixes(search, vocabularies_);  // refuses pieces that are not there before hours of training
   ParallelSentences s = read_sentences(set.source, set.target, vocabularies_, search.source_prefix_ids);
   require_sentences(set, static_cast<int64_t>(s.pairs.size()));
-  Text text{set.name(), {static_cast<int64_t>(sources_.size()), 0}, {static_cast<int64_t>(batches_.size()), 0}, {}};
+  Text text{set.name(), search, {static_cast<int64_t>(sources_.size()), 0}, {static_cast<int64_t>(batches_.size()), 0}, {}};
   if (rank.scores && std::any_of(config_.metrics.begin(), config_.metrics.end(), is_tokenized))
     text.tokenizer = choose_tokenizer(config_.tokenize, {&s.references, 1}, rank.japanese);
-  const int64_t most = static_cast<int64_t>(kLongestValidated) - static_cast<int64_t>(search.source_prefix_ids.size());
-  for (const std::string& source : s.sources) {
-    bool cut = false;
-    encoded_.push_back(source_tokens(source, vocabularies_.source(), search, most, cut));
-  }
   std::move(s.sources.begin(), s.sources.end(), std::back_inserter(sources_));
   std::move(s.references.begin(), s.references.end(), std::back_inserter(references_));
   for (Batch& batch : make_batches(s.pairs, config_.batch_tokens)) batches_.push_back(std::move(batch));
@@ -112,17 +108,14 @@ void Validator::read(const ValidSet& set, const ValidatorRank& rank) {
 std::string Validator::tokenizer() const {
   std::vector<std::string> names;
   for (const Text& text : texts_)
-    if (text.tokenizer && std::find(names.begin(), names.end(), text.tokenizer->tokenizer.name()) == names.end())
-      names.push_back(text.tokenizer->tokenizer.name());
+    if (text.tokenizer) push_once(names, text.tokenizer->tokenizer.name());
   return fmt::format("{}", fmt::join(names, ","));
 }
 
 std::vector<std::string> Validator::notices() const {
   std::vector<std::string> lines;
   for (const Text& text : texts_)
-    if (text.tokenizer && !text.tokenizer->notice().empty() &&
-        std::find(lines.begin(), lines.end(), text.tokenizer->notice()) == lines.end())
-      lines.push_back(text.tokenizer->notice());
+    if (text.tokenizer && !text.tokenizer->notice().empty()) push_once(lines, text.tokenizer->notice());
   return lines;
 }
 
@@ -174,12 +167,11 @@ std::optional<std::vector<std::string>> Validator::translate(Model& model, Commu
   comm.barrier().wait(kNoDeadline);
   // Sentence i belongs to rank i % size.
   const auto ranks = static_cast<size_t>(comm.size());
-  std::vector<std::vector<int32_t>> own;
-  for (size_t i = static_cast<size_t>(comm.rank()); i < sources_.size(); i += ranks) own.push_back(encoded_[i]);
+  const auto rank = static_cast<size_t>(comm.rank());
   std::vector<std::string> hypotheses(sources_.size());
   std::string text;
   bool stopped = false;
-  if (!own.empty()) {
+  if (rank < sources_.size()) {
     const Backend& backend = model.parameters().backend();
     const bool alone = !model.parameters().shards();  // shards compute with the model's own backend
     if (const std::tuple kind{backend.activation(), backend.threads(), &backend.memory()}; alone && made_for_ != kind)
@@ -189,6 +181,14 @@ std::optional<std::vector<std::string>> Validator::translate(Model& model, Commu
     translator.set_watch({.stop = stop_, .translated = [&](double done) {
                             if (progress.due()) progress.tell((begun_ + done * translation_seconds_) / all_seconds(), "translating");
                           }});
+    std::vector<std::vector<int32_t>> own;  // with the tags of their texts, all in one call so that they share batches
+    for (const Text& each : texts_) {
+      std::vector<std::string> lines;
+      for (auto i = static_cast<size_t>(each.sentences.begin); i < static_cast<size_t>(each.sentences.end); ++i)
+        if (i % ranks == rank) lines.push_back(sources_[i]);
+      translator.set_search(each.search);
+      for (std::vector<int32_t>& source : translator.encode(lines)) own.push_back(std::move(source));
+    }
     try {
       for (auto& n_best : translator.translate_encoded(own)) text += n_best.front().text + "\n";
     } catch (const TranslationStopped&) {

@@ -86,6 +86,7 @@ class Validator {
   // One of the texts: consecutive sentences and batches.
   struct Text {
     std::string name;
+    SearchOptions search;  // with the text's tag
     Range sentences, batches;
     std::optional<TokenizerChoice> tokenizer;
   };
@@ -109,7 +110,6 @@ class Validator {
   double begun_ = 0;                                      // sum of these for the parts already done, during a run
   std::vector<Text> texts_;
   std::vector<std::string> sources_, references_;
-  std::vector<std::vector<int32_t>> encoded_;  // the sources as they are translated
   std::vector<Batch> batches_;
   std::optional<std::tuple<DType, int, const Memory*>> made_for_;  // activations, threads and memory of the backend of workers_
   WorkerBackends workers_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/push_once.h"
+#include "interop/package_languages.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -82,7 +84,7 @@ std::vector<std::string> token_list(const ForeignFiles& folder, const std::strin
     } else {
       continue;
     }
-    if (std::find(tokens.begin(), tokens.end(), unknown) == tokens.end()) tokens.push_back(unknown);
+    push_once(tokens, unknown);
     return tokens;
   }
   throw ConfigError(fmt::format("{}: there is no vocabulary of the {}", folder.where(base), side));
@@ -157,8 +159,7 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
       return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
     };
     search.target_prefix = code("target_prefix");
-    for (const auto& [key, to] : {std::pair{"from_code", &languages.source}, {"to_code", &languages.target}})
-      if (is_language_code(code(key))) *to = code(key);
+    languages = package_languages(json);
     kind = fmt::format("Argos package {} to {}, version {}, with {}", code("from_code"), code("to_code"), code("package_version"), kind);
     search.length_penalty = 0.2;  // Argos Translate's
   }

@@ -184,7 +184,8 @@ HfPieces hf_pieces(FileSystem& files, const ForeignFiles& folder, const HfConfig
 }
 
 Vocabularies hf_vocabularies(FileSystem& files, const ForeignFiles& folder, const HfPieces& p) {
-  const ForeignFile source = read_foreign(files, folder, p.source_model), target = read_foreign(files, folder, p.target_model);
+  const ForeignFile source = read_foreign(files, folder, p.source_model),
+                    target = p.target_model == p.source_model ? source : read_foreign(files, folder, p.target_model);
   const bool joint = source.content == target.content && p.source == p.target;
   Vocabulary of_source = numbered_vocabulary(source, p.source, p.written && joint);
   std::optional<Vocabulary> of_target;

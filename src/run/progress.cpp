@@ -249,12 +249,12 @@ void Progress::validation(const ValidReport& r) {
     scores[metric] = value;
   }
   OrderedJson by_text = OrderedJson::object();
-  std::vector<std::string> directions;
-  for (const auto& [direction, of] : r.by_text) {
-    directions.push_back(fmt::format("[valid] {}", direction));
+  std::vector<std::string> lines;
+  for (const auto& [name, of] : r.by_text) {
+    std::string& line = lines.emplace_back("[valid] " + name);
     for (const auto& [metric, value] : of) {
-      directions.back() += score_text(metric, value);
-      by_text[direction][metric] = value;
+      line += score_text(metric, value);
+      by_text[name][metric] = value;
     }
   }
   if (r.length_ratio >= 0) text += fmt::format(" | length {:.2f}", r.length_ratio);
@@ -264,7 +264,7 @@ void Progress::validation(const ValidReport& r) {
             : r.by.empty()     ? fmt::format(" | taken as the best, {} being equal", r.metric)
                                : fmt::format(" | new best by {}, {} being equal", r.by, r.metric);
   message(text + " | took " + (r.seconds < 60 ? fmt::format("{:.1f} s", r.seconds) : duration_text(r.seconds)));
-  for (const std::string& direction : directions) message(direction);
+  for (const std::string& each : lines) message(each);
   if (!r.example.empty()) message("[valid] example: " + r.example);
   OrderedJson record{{"type", "validation"}, {"step", r.step}, {"epoch", r.epoch},     {"scores", scores},
                      {"metric", r.metric},   {"best", r.best}, {"stalled", r.stalled}, {"seconds", r.seconds}};

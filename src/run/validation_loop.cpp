@@ -27,11 +27,12 @@ void ValidationLoop::open() {
   rank.stop = [this] { return run_.stop_asked(); };
   validator_.emplace(config, *run_.vocabularies, rank);
   if (validator_->truncated() > 0) run_.say(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
-  std::string texts;
-  if (run_.first())
+  if (run_.first()) {
+    std::string texts;
     for (const ValidSet& set : config.texts())
       texts += sha256_file(*run_.files, set.source) + sha256_file(*run_.files, set.target) + set.tag;
-  if (run_.first()) validation_ = sha256_hex(texts);
+    validation_ = sha256_hex(texts);
+  }
   tokenizer_ = validator_->tokenizer();
   for (const std::string& line : validator_->notices()) run_.say(line);
 }

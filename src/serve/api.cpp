@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/json.h"
+#include "base/push_once.h"
 #include "base/utf8.h"
 
 namespace starling {
@@ -119,9 +120,7 @@ int64_t characters_of(std::string_view text) {
 
 std::vector<std::string> languages_of(std::span<const Direction> models) {
   std::vector<std::string> codes;
-  const auto add = [&](const std::string& code) {
-    if (std::find(codes.begin(), codes.end(), code) == codes.end()) codes.push_back(code);
-  };
+  const auto add = [&](const std::string& code) { push_once(codes, code); };
   for (const Direction& d : models) add(d.source);
   for (const Direction& d : models) add(d.target);
   return codes;

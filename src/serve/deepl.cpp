@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/push_once.h"
 #include "config/suggestion.h"
 #include "serve/directions.h"
 #include "text/unicode.h"
@@ -139,7 +140,7 @@ HttpResponse deepl_languages(const RequestValues& values, std::span<const Direct
   std::vector<std::string> codes;
   for (const Direction& d : models) {
     const std::string& code = type == "source" ? d.source : d.target;
-    if (std::find(codes.begin(), codes.end(), code) == codes.end()) codes.push_back(code);
+    push_once(codes, code);
   }
   Json all = Json::array();
   for (const std::string& code : codes) {

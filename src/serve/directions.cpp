@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/push_once.h"
 #include "text/language_match.h"
 
 namespace starling {
@@ -17,7 +18,7 @@ std::vector<std::string> nearest_codes(std::span<const std::string> codes, const
     if (!distance || *distance > farthest) continue;
     if (*distance < farthest) best.clear();
     farthest = *distance;
-    if (std::find(best.begin(), best.end(), code) == best.end()) best.push_back(code);
+    push_once(best, code);
   }
   return best;
 }
@@ -112,7 +113,7 @@ std::vector<Direction> reachable(std::span<const Direction> models, std::span<co
         const Direction through{first.source, second.target};
         if (!language_distance(pivot, second.source) || !language_distance(first.target, second.source)) continue;
         if (comparable_language(through.source) == comparable_language(through.target)) continue;
-        if (std::find(all.begin(), all.end(), through) == all.end()) all.push_back(through);
+        push_once(all, through);
       }
     }
   return all;

@@ -48,14 +48,13 @@ ModelSet::ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileS
 }
 
 std::shared_ptr<ServedModel> ModelSet::read(const ModelSource& source, int64_t promised) const {
-  return load_found(
-      files_, find_model(files_, source, options_), options_,
-      [&](const LoadedModel& loaded) {
-        UsableMemory memory = options_.memory();
-        memory.bytes = std::max<int64_t>(0, memory.bytes - promised);
-        return search_budget(loaded.description, *loaded.backend, options_, memory);
-      },
-      metrics_);
+  FoundModel found = find_model(files_, source, options_);
+  const auto budget = [&, directions = found.directions](const LoadedModel& loaded) {
+    UsableMemory memory = options_.memory();
+    memory.bytes = std::max<int64_t>(0, memory.bytes - promised);
+    return search_budget(loaded.description, directions, *loaded.backend, options_, memory);
+  };
+  return load_found(files_, std::move(found), options_, budget, metrics_);
 }
 
 void ModelSet::load() {

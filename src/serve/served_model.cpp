@@ -109,11 +109,9 @@ FoundModel find_model(FileSystem& files, const ModelSource& source, const ModelO
   return {std::move(description), std::move(directions), std::move(state), bytes};
 }
 
-SearchBudget search_budget(const ModelDescription& description, const Backend& backend, const ModelOptions& options,
-                           const UsableMemory& memory) {
-  SearchOptions search = options.search(description.search);
-  if (const std::vector<std::string> tags = language_tags(description.languages); !tags.empty()) search.source_prefix = tags.front();
-  search = with_prefixes(search, description.vocabularies);
+SearchBudget search_budget(const ModelDescription& description, const std::vector<Direction>& directions, const Backend& backend,
+                           const ModelOptions& options, const UsableMemory& memory) {
+  const SearchOptions search = searches_of(description, directions, options).front();  // prefixes of directions are about equally long
   return fit_search_budget(
       description, backend,
       {options.scheduler.rows, options.max_source_tokens, for_translations(search, 1), for_translations(search, 1 + options.alternatives)},
@@ -121,7 +119,8 @@ SearchBudget search_budget(const ModelDescription& description, const Backend& b
 }
 
 SearchBudget search_budget(const FoundModel& found, const ModelOptions& options, const UsableMemory& memory) {
-  return search_budget(found.description, *make_backend(resolve(options.compute, found.description.quantized)), options, memory);
+  return search_budget(found.description, found.directions, *make_backend(resolve(options.compute, found.description.quantized)), options,
+                       memory);
 }
 
 std::shared_ptr<ServedModel> load_found(FileSystem& files, FoundModel found, const ModelOptions& options,

@@ -88,8 +88,8 @@ struct FoundModel {
 FoundModel find_model(FileSystem& files, const ModelSource& source, const ModelOptions& options);
 
 // Returns the memory of its searches, with as many rows as fit into `memory`. Throws ResourceError if no search fits.
-SearchBudget search_budget(const ModelDescription& description, const Backend& backend, const ModelOptions& options,
-                           const UsableMemory& memory);
+SearchBudget search_budget(const ModelDescription& description, const std::vector<Direction>& directions, const Backend& backend,
+                           const ModelOptions& options, const UsableMemory& memory);
 // The same before the model is loaded.
 SearchBudget search_budget(const FoundModel& found, const ModelOptions& options, const UsableMemory& memory);
 

@@ -7,6 +7,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/push_once.h"
 #include "base/text_files.h"
 #include "metrics/tokenizers.h"
 #include "migration/peer_names.h"
@@ -129,8 +130,7 @@ void fold_languages(Config& c) {
   for (size_t i = 0; i < c.data.train.size() && corpora; ++i) {
     CorpusFiles& corpus = c.data.train[i];
     complete(corpus, fmt::format("data.train.{}", i));
-    const std::string direction = corpus.source_language + ":" + corpus.target_language;
-    if (std::find(all.begin(), all.end(), direction) == all.end()) all.push_back(direction);
+    push_once(all, corpus.source_language + ":" + corpus.target_language);
   }
   for (size_t i = 0; i < c.valid.sets.size(); ++i) complete(c.valid.sets[i], fmt::format("valid.sets.{}", i));
   const std::vector<std::string> tags = language_tags(c.languages);

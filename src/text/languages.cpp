@@ -4,6 +4,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/push_once.h"
 
 namespace starling {
 
@@ -37,10 +38,7 @@ std::pair<std::string, std::string> parse_direction(const std::string& direction
 
 std::vector<std::string> target_languages(const Languages& languages) {
   std::vector<std::string> targets;
-  for (const std::string& direction : languages.directions) {
-    const std::string target = parse_direction(direction, "data.directions").second;
-    if (std::find(targets.begin(), targets.end(), target) == targets.end()) targets.push_back(target);
-  }
+  for (const std::string& direction : languages.directions) push_once(targets, parse_direction(direction, "data.directions").second);
   return targets;
 }
 

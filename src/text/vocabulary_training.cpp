@@ -134,22 +134,22 @@ void check_options(const VocabularyOptions& options) {
 
 TrainerArguments trainer_arguments(const VocabularyOptions& options, bool counts) {
   const bool spaces = options.normalization == kSpaces;
-  TrainerArguments arguments;
+  TrainerArguments arguments{
+      {"model_type", options.type},
+      {"input_format", counts ? "tsv" : "text"},
+      {spaces ? "normalization_rule_tsv" : "normalization_rule_name", spaces ? kSpaceRulesPath : options.normalization},
+      {"vocab_size", std::to_string(options.size)},
+      {"hard_vocab_limit", "false"},  // allows fewer pieces if the text does not yield that many
+      {"character_coverage", fmt::format("{}", options.character_coverage)},
+      {"num_threads", std::to_string(options.threads)},
+      {"max_sentence_length", std::to_string(kMaxLineBytes)},
+      {"shuffle_input_sentence", "false"},
+      {"minloglevel", "0"},
+      {"unk_id", "0"},
+      {"bos_id", "1"},
+      {"eos_id", "2"},
+      {"pad_id", "-1"}};
   if (!options.symbols.empty()) arguments.emplace("control_symbols", fmt::format("{}", fmt::join(options.symbols, ",")));
-  arguments.insert({{"model_type", options.type},
-                    {"input_format", counts ? "tsv" : "text"},
-                    {spaces ? "normalization_rule_tsv" : "normalization_rule_name", spaces ? kSpaceRulesPath : options.normalization},
-                    {"vocab_size", std::to_string(options.size)},
-                    {"hard_vocab_limit", "false"},  // allows fewer pieces if the text does not yield that many
-                    {"character_coverage", fmt::format("{}", options.character_coverage)},
-                    {"num_threads", std::to_string(options.threads)},
-                    {"max_sentence_length", std::to_string(kMaxLineBytes)},
-                    {"shuffle_input_sentence", "false"},
-                    {"minloglevel", "0"},
-                    {"unk_id", "0"},
-                    {"bos_id", "1"},
-                    {"eos_id", "2"},
-                    {"pad_id", "-1"}});
   return arguments;
 }
 

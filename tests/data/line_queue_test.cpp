@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <thread>
 
 #include "base/error.h"
 
@@ -55,8 +58,17 @@ TEST_F(LineQueueTest, AnErrorComesAfterTheLinesBeforeIt) {
 
 // A queue that nobody empties does not keep its reader, and what is not taken is forgotten with it.
 TEST_F(LineQueueTest, ItMayEndBeforeItsLines) {
-  LineQueue queue({write("a", 0, 1000)}, 4);
-  EXPECT_EQ(queue.take(2).size(), 2u);
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+  };
+  const auto before = threads();
+  {
+    LineQueue queue({write("a", 0, 1000)}, 4);
+    EXPECT_EQ(queue.take(2).size(), 2u);
+    EXPECT_EQ(threads(), before + 1);
+  }
+  for (int i = 0; i < 1000 && threads() > before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(threads(), before) << "its reader has ended too";
 }
 
 }  // namespace

@@ -7,19 +7,14 @@
 #include <string>
 
 #include "decode/model_directory.h"
+#include "tests/text/small_vocabulary.h"
 
 namespace starling {
 
 inline Vocabularies small_vocabulary() {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("starling-small-vocabulary-" + std::to_string(::getpid()) + ".spm");
-  int next = 0;
-  train_vocabulary(
-      [&](std::string_view& line) {
-        line = next % 2 ? "ab ba abba" : "baab ab aa";
-        return next++ < 200;
-      },
-      {.size = 20}, path.string());
+  train_small_vocabulary(path.string());
   Vocabularies result(Vocabulary::load(path.string()), std::nullopt);
   std::filesystem::remove(path);
   return result;

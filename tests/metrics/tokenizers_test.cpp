@@ -17,6 +17,7 @@
 #include "metrics/mecab.h"
 #include "metrics/metrics.h"
 #include "metrics/tokenizer_choice.h"
+#include "tests/text/small_vocabulary.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"
 
@@ -230,13 +231,7 @@ TEST(Mecab, AMissingLibraryNamesThePackages) {
 
 TEST(SentencePieceTokenizer, CountsPieces) {
   const std::filesystem::path path = std::filesystem::temp_directory_path() / ("starling-pieces-" + std::to_string(::getpid()) + ".spm");
-  int next = 0;
-  train_vocabulary(
-      [&](std::string_view& line) {
-        line = next % 2 ? "ab ba abba" : "baab ab aa";
-        return next++ < 200;
-      },
-      {.size = 20}, path.string());
+  train_small_vocabulary(path.string());
   const Vocabulary vocabulary = Vocabulary::load(path.string());
   Words pieces;
   for (const int32_t id : vocabulary.encode("abba ba")) pieces.push_back(vocabulary.piece(id));

@@ -76,6 +76,10 @@ TEST_F(DirectionsTest, TheTagDecidesIntoWhichLanguage) {
   for (size_t m = 0; m < 2; ++m) EXPECT_NEAR(both.scores[m].second, (alone[0][m].second + alone[1][m].second) / 2, 1e-12);
   EXPECT_GT(both.scores[0].second, 99) << "chrF";
 
+  // The run goes on with its directions, also where only its record names them.
+  EXPECT_THAT(load_run_config("", two()).languages.directions, ElementsAre("en:de", "en:fr"));
+  EXPECT_THAT(load_run_config("", {{"train.output", path("run")}}).languages.directions, ElementsAre("en:de", "en:fr"));
+
   // A run that begins with the model has its directions; one whose vocabulary lacks a tag is refused.
   const Config tuned = load_run_config("", {{"train.initial-model", path("run")},
                                             {"train.output", path("tuned")},

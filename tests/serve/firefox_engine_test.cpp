@@ -99,6 +99,7 @@ TEST_F(FirefoxEngine, TranslatesAsStarlingDoes) {
                                     "'max-length-factor': '2'})");
   std::string all;
   for (const Json& line : theirs) all += line.get<std::string>() + "\n";
+  EXPECT_GT(all.size(), 10 * lines.size()) << "more than line ends";
   EXPECT_EQ(all, read_text_file(path("ours")));
 }
 
