@@ -1,22 +1,40 @@
 #!/usr/bin/env bash
 # How well the simulator, and so `starling plan`, predicts steps on this machine: thirteen layouts of two models on two ranks of one thread.
 # Each layout is measured over Open MPI and simulated with the rates that were measured just before and just after it, since a machine may
-# change its speed within minutes. A row has the medians over the rounds, and how many of its times lay within the interval predicted for
-# them (without a record of this host).
-# Usage: [RANKS=4] [RATE=1gbit] bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]
-# About seven minutes a round, on two cores with nothing else to do.
+# change its speed within minutes: where the two differ by more than a seventh, or where other programs or the host of a virtual machine
+# took processors away, the layout is measured again, up to three times, and said so. A row has the medians over the rounds, and how many of
+# its times lay within the interval predicted for them (without a record of this host).
+# Usage: [RANKS=4] [QUOTA=140] [RATE="100mbit 1gbit"] bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]
+# About ten minutes a round, on two cores with nothing else to do.
 # NAME: only layouts whose model or name has it. RANKS: as many as that, which then share the cores; stages are divided among two of them,
-# and the others are replicas. RATE: in place of the layouts, two replicas and their strategies over a link of this rate between network
-# namespaces (tools/network.sh; needs root), blocking and overlapped.
+# and the others are replicas. QUOTA: the percent of a core that all ranks get together, as in a container (a control group; needs root).
+# RATE: in place of the layouts, two replicas and their strategies over links of these rates between network namespaces (tools/network.sh;
+# needs root), blocking and overlapped.
 set -euo pipefail
 starling=$(realpath "${1:?usage: bench/plan_accuracy.sh STARLING [ROUNDS [NAME]]}")
 cd "$(dirname "$0")/.."
 rounds=${2:-3} only=${3:-}
-out=$(mktemp -d); export XDG_STATE_HOME=$out; trap 'rm -rf "$out"' EXIT
+out=$(mktemp -d); export XDG_STATE_HOME=$out
+leave() {
+  rm -rf "$out"
+  [[ -z ${group:-} ]] || { echo $$ >"$group/../cgroup.procs"; rmdir "$group"; }
+}
+trap leave EXIT
+if [[ -n ${QUOTA:-} ]]; then
+  # Versions 1 and 2 of control groups. In periods of 10 ms, which steps do not notice.
+  if [[ -d /sys/fs/cgroup/cpu ]]; then
+    group=/sys/fs/cgroup/cpu/starling-$$
+    mkdir "$group"; echo 10000 >"$group/cpu.cfs_period_us"; echo $((QUOTA * 100)) >"$group/cpu.cfs_quota_us"
+  else
+    group=/sys/fs/cgroup/starling-$$
+    mkdir "$group"; echo "$((QUOTA * 100)) 10000" >"$group/cpu.max"
+  fi
+  echo $$ >"$group/cgroup.procs"
+fi
 value() { sed -n "s/^ *\"$2\": \([-0-9.e+]*\),*$/\1/p" "$1" | head -n 1; }
 ranks() {
-  if [[ -n ${RATE:-} ]]; then
-    tools/network.sh mpirun 2 --rate "$RATE" --core-per-host -- "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }
+  if [[ -n ${rate:-} ]]; then
+    tools/network.sh mpirun 2 --rate "$rate" --core-per-host -- "$starling" "$@" 2>"$out/stderr" || { cat "$out/stderr" >&2; exit 1; }
     return
   fi
   mpirun --allow-run-as-root --oversubscribe --bind-to none -n "${RANKS:-2}" "$starling" "$@" 2>"$out/stderr" ||
@@ -42,33 +60,48 @@ layouts=(  # model, name, batch tokens of a worker, options
 )
 if [[ -n ${RATE:-} ]]; then
   layouts=()
-  for overlap in false true; do
-    ways="$([[ $overlap == true ]] && echo overlapped || echo blocking)|1000|--parallel.pipeline 1 --strategy.overlap $overlap"
-    layouts+=("transformer-small|$RATE: all-reduce, $ways"
-              "transformer-small|$RATE: sharded optimizer, $ways --strategy.sharded-optimizer true"
-              "transformer-small|$RATE: largest 1 % of gradients, $ways --strategy.name gradient-dropping")
+  for each in $RATE; do
+    for overlap in false true; do
+      ways="$([[ $overlap == true ]] && echo overlapped || echo blocking)|1000|--parallel.pipeline 1 --strategy.overlap $overlap"
+      layouts+=("transformer-small|$each: all-reduce, $ways"
+                "transformer-small|$each: sharded optimizer, $ways --strategy.sharded-optimizer true"
+                "transformer-small|$each: largest 1 % of gradients, $ways --strategy.name gradient-dropping")
+    done
   done
 fi
 calibrate() { ranks "${common[@]}" --batch-tokens 1000 --batches 4 --steps 8 --write-cluster "$1" >/dev/null; }
+# Whether the machine was left alone: both predictions agree, and no other program disturbed the measurement.
+undisturbed() {
+  ! grep -q '"disturbance"' "$out/measured.json" &&
+    awk -v a="$(value "$out/before.json" step_ms)" -v b="$(value "$out/after.json" step_ms)" \
+      'BEGIN { exit !(a < 1.15 * b && b < 1.15 * a) }'
+}
 for ((round = 1; round <= rounds; ++round)); do
   calibrated=
   for layout in "${layouts[@]}"; do
     IFS='|' read -r model name tokens options <<<"$layout"
     [[ "$model $name" == *"$only"* ]] || continue
     common=(bench distributed --preset "$model" --precision f32 --threads 1)
-    if [[ $model == "$calibrated" ]]; then
-      mv "$out/after.yml" "$out/before.yml"
-    else
-      calibrate "$out/before.yml"
-      calibrated=$model
-    fi
+    [[ -z ${RATE:-} ]] || rate=${name%%:*}
     # shellcheck disable=SC2206
     step=("${common[@]}" --batch-tokens "$tokens" --steps 16 --format json $options)
-    ranks "${step[@]}" >"$out/measured.json"
-    calibrate "$out/after.yml"
+    for attempt in 1 2 3; do
+      if [[ "$model ${rate:-}" == "$calibrated" ]]; then
+        mv "$out/after.yml" "$out/before.yml"
+      else
+        calibrate "$out/before.yml"
+        calibrated="$model ${rate:-}"
+      fi
+      ranks "${step[@]}" >"$out/measured.json"
+      calibrate "$out/after.yml"
+      for side in before after; do "$starling" "${step[@]}" --cluster "$out/$side.yml" >"$out/$side.json"; done
+      if undisturbed; then break; fi
+      what="$(value "$out/before.json" step_ms) ms predicted before, $(value "$out/after.json" step_ms) after "
+      what+=$(grep -o '"disturbance.*"' "$out/measured.json" || true)
+      echo "$model $name: attempt $attempt was disturbed: $what" | tee -a "$out/disturbed" >&2
+    done
     row="$model|$name|$(value "$out/measured.json" step_ms)|$(value "$out/measured.json" bubble)"
     for side in before after; do
-      "$starling" "${step[@]}" --cluster "$out/$side.yml" >"$out/$side.json"
       for figure in step_ms bubble step_ms_low step_ms_high; do row+="|$(value "$out/$side.json" $figure)"; done
     done
     echo "$row" | tee -a "$out/rows" >&2
@@ -104,3 +137,4 @@ awk -F'|' '
     printf "absolute error: median %.1f %%, worst %.1f %%; %d of %d predicted too slow; %d of %d times within their interval\n",
            median("all", rows), worst, too_slow, rows, all_hits, NR
   }' "$out/rows"
+[[ ! -e $out/disturbed ]] || echo "$(wc -l <"$out/disturbed") attempts were disturbed"

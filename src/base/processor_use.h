@@ -6,16 +6,14 @@
 namespace starling {
 
 struct ProcessorUse {
-  // Seconds that processors were busy, of all processes since boot and of this one.
-  double all_s = 0, own_s = 0;
+  // Seconds since boot that processors were idle, and that this process has used. Idle time is exact, while busy times are sampled by the
+  // kernel's ticks and may be off by a tenth where processes are throttled.
+  double idle_s = 0, own_s = 0;
   int processors = 0;   // 0: unknown
-  double stolen_s = 0;  // of all_s, those that the host of this virtual machine took
+  double stolen_s = 0;  // that the host of this virtual machine took
 };
 
 /// Reads the use up to now. `root` is the directory that holds proc/; tests pass one other than "/".
 ProcessorUse processor_use(const std::string& root = "/");
-
-/// Returns how many processors other programs kept busy, on average, between two readings `seconds` apart; 0 if unknown.
-double used_by_others(const ProcessorUse& before, const ProcessorUse& after, double seconds);
 
 }  // namespace starling

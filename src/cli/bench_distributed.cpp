@@ -116,6 +116,7 @@ void print_layout(const LayoutResult& r, const std::string& format, bool simulat
               {"replicas", r.replicas},         {"parameters", r.parameters}, {"step_ms", 1e3 * r.seconds},
               {"tokens_per_step", r.tokens},    {"micro_batches", r.passes},  {"bubble", r.bubble},
               {"even_bubble", r.even_bubble()}, {"shards", r.shards}};
+    if (!r.disturbance.empty()) json["disturbance"] = r.disturbance;
     if (sure) json.update({{"step_ms_low", 1e3 * r.seconds * sure->low}, {"step_ms_high", 1e3 * r.seconds * sure->high}});
     for (size_t i = 0; i < r.memory.size(); ++i)
       json["memory_mib"].push_back(r.memory[i].total() / (1 << 20)), json["activations_mib"].push_back(r.memory[i].activations / (1 << 20));
@@ -128,7 +129,7 @@ void print_layout(const LayoutResult& r, const std::string& format, bool simulat
                    sure ? fmt::format(" ({:.1f} to {:.1f} in nine of ten cases)", 1e3 * r.seconds * sure->low, 1e3 * r.seconds * sure->high)
                         : "",
                    r.tokens_per_second())
-            << layout_text(r);
+            << layout_text(r) << (r.disturbance.empty() ? "" : fmt::format("warning: this measurement was disturbed: {}\n", r.disturbance));
 }
 
 // Measures only this layout: if a model is divided, no rank could train it alone.
@@ -213,6 +214,7 @@ void run(DistributedArguments a, const ClusterArguments& cluster) {
     });
     return show(result, true);
   }
+  o.settle = !a.write_cluster.empty();
   World world = started_by_mpi() ? make_mpi_world() : make_local_world();
   const BenchDistributedResult result = bench_distributed(o, world);
   if (world.comm->rank() != 0) return;

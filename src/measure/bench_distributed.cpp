@@ -1,6 +1,7 @@
 #include "measure/bench_distributed.h"
 
 #include <algorithm>
+#include <map>
 
 #include "backend/cpu/product_times.h"
 #include "backend/meta.h"
@@ -8,6 +9,8 @@
 #include "comm/threads.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
+#include "measure/calibration.h"
+#include "measure/disturbance.h"
 #include "measure/link.h"
 #include "replica/replica.h"
 #include "sim/scenario.h"
@@ -76,21 +79,37 @@ class Bench {
     // affects all alike. The means of the rounds count.
     RateMeter meter(alone, *world_.clock, peers_, shares_, !world_.simulated);
     const double first = world_.clock->seconds();
-    round(meter, blocking, overlapped);
+    const Round warm = round(meter, blocking, overlapped);
     const double took = peers_.largest(world_.clock->seconds() - first);
     int64_t count = o_.steps > 0 ? (o_.steps + size() - 1) / size() : std::max<int64_t>(1, std::llround(4 * o_.train.seconds / took));
     count = std::stoll(broadcast_text(comm_, std::to_string(count)));
-    meter.forget();
+    if (o_.settle) count = (count + 1) / 2;
+    std::map<size_t, std::vector<Round>> measured;  // by the meter's index
+    const auto measure = [&] {
+      const size_t index = meter.begin();
+      const DisturbanceWatch watch(peers_, backend_->threads());
+      for (int64_t i = 0; i < count; ++i) {
+        say(fmt::format("round {} of {}: {} steps of each kind", i + 1, count, size()));
+        measured[index].push_back(round(meter, blocking, overlapped));
+      }
+      const std::string disturbance = world_.simulated ? "" : watch.text();
+      if (!disturbance.empty() && !o_.settle) say("warning: this measurement was disturbed: " + disturbance);
+      return MeasuredRates{index, world_.simulated ? Calibration() : meter.rates(), disturbance};
+    };
     std::vector<Round> rounds;
-    for (int64_t i = 0; i < count; ++i) {
-      say(fmt::format("round {} of {}: {} steps of each kind", i + 1, count, size()));
-      rounds.push_back(round(meter, blocking, overlapped));
+    if (o_.settle) {
+      const std::vector<size_t> believed = settle(measure, 1e-9 * warm.product_alone, [&](const std::string& line) { say(line); });
+      meter.merge(believed);
+      for (const size_t index : believed) rounds.insert(rounds.end(), measured[index].begin(), measured[index].end());
+    } else {
+      rounds = measured[measure().measurement];
     }
-    r_.steps = count * size();
+    const auto all = static_cast<double>(rounds.size());
+    r_.steps = std::ssize(rounds) * size();
     const auto mean = [&](double Round::*of) {
       double sum = 0;
       for (const Round& each : rounds) sum += each.*of;
-      return sum / static_cast<double>(count);
+      return sum / all;
     };
     const auto most = [&](double Round::*of) {
       double value = 0;
@@ -215,7 +234,8 @@ class Bench {
     if (!dense || exchange_in_step_ <= 0) return;
     // Half of the bytes that a ring sends are sums: for each, two elements were read and one was written.
     const double sent = *std::max_element(r_.bytes_sent.begin(), r_.bytes_sent.end()), adding = 1.5 * sent / (1e9 * r_.rates.memory_gb_s);
-    r_.step_bandwidth = std::min(r_.bandwidth, sent / std::max(exchange_in_step_ - adding, exchange_in_step_ / 3));
+    const double most = std::max(r_.bandwidth, sent / r_.exchange);  // an exchange has more messages under way than the link's measurement
+    r_.step_bandwidth = std::min(most, sent / std::max(exchange_in_step_ - adding, exchange_in_step_ / 3));
     const double share = 1 - r_.last_bucket / r_.exchange, hidden = share * exchange_in_step_;
     // So short an exchange disappears in the variation of the steps.
     if (hidden < 0.01 * r_.local) return;

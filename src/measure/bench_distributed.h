@@ -18,6 +18,7 @@ struct BenchDistributedOptions {
   StrategyOptions strategy;
   int64_t batches = 8;  // distinct global batches, taken in turn
   int64_t steps = 0;    // measured steps of each kind; 0: as many as fit into train.seconds
+  bool settle = false;  // measures until two measurements, each of half of the steps, agree (measure/calibration.h)
   std::function<void(const std::string&)> say = [](const std::string&) {};  // called on rank 0 when a phase begins
 };
 

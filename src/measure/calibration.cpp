@@ -5,9 +5,9 @@
 
 #include "backend/limits.h"
 #include "base/error.h"
-#include "base/processor_use.h"
 #include "base/start_threads.h"
 #include "decode/model_directory.h"
+#include "measure/disturbance.h"
 #include "replica/replica.h"
 
 namespace starling {
@@ -43,8 +43,8 @@ std::string doubt_about(const Calibration& c, double peak_gflops) {
   return "";
 }
 
-Calibration settled_rates(const std::function<MeasuredRates()>& measure, double peak_gflops, const Say& say) {
-  std::vector<Calibration> sound, doubtful;
+std::vector<size_t> settle(const std::function<MeasuredRates()>& measure, double peak_gflops, const Say& say) {
+  std::vector<MeasuredRates> sound, doubtful;
   std::exception_ptr failure;
   for (size_t attempt = 1; attempt <= kMost; ++attempt) {
     std::string doubt;
@@ -53,24 +53,26 @@ Calibration settled_rates(const std::function<MeasuredRates()>& measure, double 
       doubt = doubt_about(m.rates, peak_gflops);
       if (doubt.empty() && !m.disturbance.empty()) doubt = fmt::format("{}, but {}", text_of(m.rates), m.disturbance);
       if (doubt.empty())
-        for (const Calibration& earlier : sound)
-          if (agree(earlier, m.rates)) return time_of(earlier) < time_of(m.rates) ? earlier : m.rates;
-      (doubt.empty() ? sound : doubtful).push_back(m.rates);
-      if (doubt.empty() && sound.size() > 1) doubt = fmt::format("{}, and {} before", text_of(m.rates), text_of(sound[sound.size() - 2]));
+        for (const MeasuredRates& earlier : sound)
+          if (agree(earlier.rates, m.rates)) return {earlier.measurement, m.measurement};
+      (doubt.empty() ? sound : doubtful).push_back(m);
+      if (doubt.empty() && sound.size() > 1)
+        doubt = fmt::format("{}, and {} before", text_of(m.rates), text_of(sound[sound.size() - 2].rates));
     } catch (const ConfigError& e) {
       doubt = e.what();
       failure = std::current_exception();
     }
     if (say && !doubt.empty() && attempt < kMost) say(fmt::format("the measurement was disturbed ({}): measuring again", doubt));
   }
-  const std::vector<Calibration>& left = sound.empty() ? doubtful : sound;
+  const std::vector<MeasuredRates>& left = sound.empty() ? doubtful : sound;
   if (left.empty()) std::rethrow_exception(failure);
   if (say)
     say(
         fmt::format("warning: {} measurements of the computing rates were disturbed or contradict each other; the fastest one is used, "
                     "but times computed from it may be wrong: measure on a machine without other load",
                     kMost));
-  return *std::min_element(left.begin(), left.end(), [](const auto& a, const auto& b) { return time_of(a) < time_of(b); });
+  const auto faster = [](const MeasuredRates& a, const MeasuredRates& b) { return time_of(a.rates) < time_of(b.rates); };
+  return {std::min_element(left.begin(), left.end(), faster)->measurement};
 }
 
 MeasuredBatches batches_to_measure(int64_t batch_tokens, double seconds, double seconds_per_token) {
@@ -111,13 +113,12 @@ class Calibrator {
     const auto told = [&] {
       if (told_ && peers_.rank() == 0) told_(std::min(++done / steps, 1.0));
     };
-    {
-      RateMeter warm(*replica_, *world_.clock, peers_, shares, true);
-      warm.on_step = told;
-      warm.round();
-    }
+    RateMeter meter(*replica_, *world_.clock, peers_, shares, true);
+    meter.on_step = told;
+    meter.round();  // warms up
     const double peak = peers_.largest(peers_.rank() == 0 ? 1e-9 * peak_product_rate(*backend_) : 0);
-    return settled_rates([&] { return once(shares, told); }, peak, peers_.rank() == 0 ? say : Say());
+    meter.merge(settle([&] { return once(meter); }, peak, peers_.rank() == 0 ? say : Say()));
+    return meter.rates();
   }
 
  private:
@@ -127,25 +128,14 @@ class Calibrator {
     return world_.clock->seconds() - start;
   }
 
-  MeasuredRates once(const Shares& shares, const std::function<void()>& told) {
-    RateMeter meter(*replica_, *world_.clock, peers_, shares, true);
-    meter.on_step = told;
-    const ProcessorUse before = processor_use();
+  MeasuredRates once(RateMeter& meter) {
+    const size_t measurement = meter.begin();
+    const DisturbanceWatch watch(peers_, backend_->threads());
     const double start = world_.clock->seconds();
     do meter.round();
     while (meter.rounds() < 2 || peers_.largest(world_.clock->seconds() - start) < o_.seconds / 2);
-    const double seconds = world_.clock->seconds() - start;
-    MeasuredRates m{meter.rates(), ""};
-    const double threads = backend_->threads() * peers_.size();
-    const ProcessorUse after = processor_use();
-    const double others = peers_.largest(used_by_others(before, after, seconds));
-    const double stolen = peers_.largest((after.stolen_s - before.stolen_s) / seconds);
-    // The system itself may use up to a tenth of a thread's time.
-    if (stolen > 0.1)
-      m.disturbance = fmt::format("the host took {:.1f} of {} processors away", stolen, before.processors);
-    else if (others > 0.1 * threads && others + threads > before.processors + 0.1)
-      m.disturbance = fmt::format("other programs used {:.1f} of {} processors", others, before.processors);
-    return m;
+    const std::string disturbance = watch.text();
+    return {measurement, meter.rates(), disturbance};
   }
 
   BenchTrainOptions o_;

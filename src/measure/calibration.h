@@ -17,15 +17,16 @@ namespace starling {
 // Returns why the rates are implausible on a machine whose fastest products reach `peak_gflops` GFLOP/s (0: unknown), or "".
 std::string doubt_about(const Calibration& rates, double peak_gflops);
 
-// One measurement, and a description of what disturbed it, or "".
+// One measurement, its index in the meter, and a description of what disturbed it, or "".
 struct MeasuredRates {
+  size_t measurement = 0;
   Calibration rates;
   std::string disturbance;
 };
-// Measures until two plausible measurements agree, and returns the faster of them; after five attempts it returns the fastest one with a
-// warning. `say` gets a line for each repetition and its reason. A measurement may throw ConfigError, as rates_of does; if all do, the last
-// error is rethrown.
-Calibration settled_rates(const std::function<MeasuredRates()>& measure, double peak_gflops, const Say& say);
+// Measures until two plausible measurements agree, and returns their indices: a long run gets what lies between them. After five attempts
+// it returns that of the fastest one, with a warning. `say` gets a line for each repetition and its reason. A measurement may throw
+// ConfigError, as rates_of does; if all do, the last error is rethrown.
+std::vector<size_t> settle(const std::function<MeasuredRates()>& measure, double peak_gflops, const Say& say);
 
 // Measures the settled rates of this machine for `ranks` ranks that compute at once with `train.threads` threads each: a warm-up and two
 // measurements. Each measurement takes about half of `seconds`, because a slower machine computes fewer and smaller batches. `told`, if

@@ -260,13 +260,20 @@ void RateMeter::round() {
         if (const double w = work_[static_cast<size_t>(rank) * count + i]; w > 0) of_rank[i] /= w;
     }
   }
-  rounds_.push_back(std::move(r));
+  measurements_.back().push_back(std::move(r));
+}
+
+void RateMeter::merge(std::span<const size_t> measurements) {
+  std::vector<Round> all;
+  for (const size_t i : measurements) all.insert(all.end(), measurements_.at(i).begin(), measurements_.at(i).end());
+  measurements_.push_back(std::move(all));
 }
 
 double RateMeter::mean_of(double Round::*of) const {
+  const std::vector<Round>& rounds = measurements_.back();
   double sum = 0;
-  for (const Round& round : rounds_) sum += round.*of;
-  return rounds_.empty() ? 0 : sum / static_cast<double>(rounds_.size());
+  for (const Round& round : rounds) sum += round.*of;
+  return rounds.empty() ? 0 : sum / static_cast<double>(rounds.size());
 }
 
 double RateMeter::alone() const { return mean_of(&Round::alone); }
@@ -289,7 +296,7 @@ Calibration RateMeter::rates() const {
   c.coding_gb_s = 1e-9 * mean_of(&Round::coding);
   c.alone_speed = alone() > 0 ? std::max(mean_of(&Round::own) / alone(), 1.0) : 1;  // less is noise
   std::vector<std::vector<std::vector<double>>> times;
-  for (const Round& round : rounds_) times.push_back(round.steps);
+  for (const Round& round : measurements_.back()) times.push_back(round.steps);
   // A step covers parts of two spells of its own length: their mean varies by 2/3 of the variance of one.
   c.jitter = std::sqrt(1.5) * relative_deviation(times);
   c.jitter_ms = 1e3 * step;

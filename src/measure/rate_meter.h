@@ -78,9 +78,14 @@ class RateMeter {
 
   // Computes every share: first rank 0 alone, then all ranks at once; then the rest.
   void round();
-  size_t rounds() const { return rounds_.size(); }
-  // Forgets the rounds so far, which were to warm up.
-  void forget() { rounds_.clear(); }
+  size_t rounds() const { return measurements_.back().size(); }
+  // Begins a measurement of its own: the figures below are those of the rounds since then. Returns its index.
+  size_t begin() {
+    measurements_.emplace_back();
+    return measurements_.size() - 1;
+  }
+  // Makes one measurement of the rounds of these, whose figures count from now on.
+  void merge(std::span<const size_t> measurements);
   // Passes over more memory than caches hold, if it measures memory-bound work.
   void empty_caches() {
     if (memory_) memory_->adding_rate();
@@ -116,7 +121,7 @@ class RateMeter {
   std::vector<double> work_;  // of all ranks' shares, one rank's after the other's, relative to their mean
   std::optional<MemoryWork> memory_;
   MeasuredPasses counted_, counted_small_;  // means over the workers
-  std::vector<Round> rounds_;
+  std::vector<std::vector<Round>> measurements_{1};
 };
 
 }  // namespace starling

@@ -6,6 +6,7 @@
 #include "comm/threads.h"
 #include "data/batches.h"
 #include "decode/model_directory.h"
+#include "measure/disturbance.h"
 #include "parallel/stages.h"
 #include "replica/r_drop.h"
 #include "replica/replica.h"
@@ -143,6 +144,8 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   together();
   const int64_t sent = world.comm->traffic().bytes_sent;
   const Replica::Bytes before = replica.bytes_sent();
+  RankPeers peers(*world.comm);
+  const DisturbanceWatch watch(peers, backend->threads());
   const double start = world.clock->seconds();
   for (int64_t i = 0; i < run.updates; ++i) replica.step(shares[static_cast<size_t>(i) % shares.size()]);
   const double seconds = (world.clock->seconds() - start) / static_cast<double>(run.updates);
@@ -179,6 +182,7 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   std::copy(std::begin(own), std::end(own), doubles_of(figures).begin() + mesh.all().rank() * kFigures);
   world.comm->all_reduce(figures).wait(kNoDeadline);
   LayoutResult r;
+  if (!world.simulated) r.disturbance = watch.text();
   r.ranks = mesh.all().size();
   r.replicas = mesh.replicas();
   r.stages = mesh.stages();

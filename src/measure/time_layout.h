@@ -54,6 +54,7 @@ struct LayoutResult {
   double bubble = 0;               // share of the time of the passes in which a stage is idle, mean over the stages
   std::vector<RankMemory> memory;  // by rank
   std::vector<RankBytes> bytes;    // by rank
+  std::string disturbance;         // what else used the processors meanwhile, or ""
   double tokens_per_second() const { return tokens / seconds; }
   // The bubble with equal stages and micro-batches: (P - 1) / (m + P - 1).
   double even_bubble() const { return (stages - 1) / (passes + stages - 1); }
