@@ -19,6 +19,7 @@ packages=(
   libopenmpi-dev openmpi-bin  # training with several processes
   libmecab2 mecab-ipadic-utf8  # tests of the tokenizer ja-mecab; not needed to build
   iproute2                # the test between network namespaces (tools/network.sh)
+  pybind11-dev python3-dev  # the Python module; not needed to build the program
   libbenchmark-dev        # micro-benchmarks (cmake -DSTARLING_BENCH=ON)
 )
 

@@ -42,6 +42,7 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& behind_dashes) {
   add_export(app);
   add_bench(app);
   add_demo_corpus(app);
+  add_manual(app);
 }
 
 // Opens standard streams that the caller closed on /dev/null. Otherwise the next file opened, such as a checkpoint, would take their place.

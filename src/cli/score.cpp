@@ -11,8 +11,7 @@
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/verbs.h"
-#include "data/batches.h"
-#include "decode/framing.h"
+#include "evaluation/pair_scores.h"
 #include "interop/usable_model.h"
 #include "storage/outputs.h"
 #include "storage/result_file.h"
@@ -56,33 +55,14 @@ std::string printable(const std::string& piece) {
   return out;
 }
 
-// Returns the log-probabilities of each pair's target tokens, including the end of sentence.
-std::vector<std::vector<float>> token_scores(Model& model, const std::vector<EncodedPair>& pairs, int64_t batch_tokens,
-                                             const std::function<void(int64_t pairs)>& scored) {
-  std::vector<std::vector<float>> scores(pairs.size());
-  if (pairs.empty()) return scores;
-  Arena arena(model.parameters().backend().memory());
-  int64_t done = 0;
-  for (const Batch& batch : make_batches(pairs, batch_tokens)) {
-    arena.release({});
-    Tape tape(model.parameters(), arena);
-    const std::vector<float> nll = model.loss(tape, batch, 0.0).read_nll();
-    for (int64_t b = 0; b < batch.target.sentences(); ++b) {
-      for (int32_t i = batch.target.offsets[b]; i < batch.target.offsets[b + 1]; ++i) scores[batch.sample_ids[b]].push_back(-nll[i]);
-    }
-    scored(done += batch.target.sentences());
-  }
-  return scores;
-}
-
-void print_scores(const std::vector<float>& scores, const EncodedPair& pair, const Vocabulary& target, const ScoreArguments& a,
+void print_scores(const std::vector<float>& scores, std::span<const int32_t> tokens, const Vocabulary& target, const ScoreArguments& a,
                   std::ostream& out) {
   const double sum = sum_of(scores);
   std::string line = fmt::format("{:.6f}", a.per_token ? sum / static_cast<double>(scores.size()) : sum);
   if (a.tokens) {
     std::string pieces, numbers;
     for (size_t i = 0; i < scores.size(); ++i) {
-      pieces += (i ? " " : "") + printable(target.piece(pair.target[i]));
+      pieces += (i ? " " : "") + printable(target.piece(tokens[i]));
       numbers += fmt::format("{}{:.6f}", i ? " " : "", scores[i]);
     }
     line += "\t" + pieces + "\t" + numbers;
@@ -103,9 +83,7 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
   std::string_view source, target;
   bool more = true;
   while (pairs.size() < 4096 && (more = reader.next(source, target))) {
-    pairs.push_back(encode_pair(vocabularies.source(), vocabularies.target(), source, target, framing.source_prefix_ids));
-    EncodedPair& pair = pairs.back();
-    pair.target.insert(pair.target.begin(), framing.target_prefix_ids.begin(), framing.target_prefix_ids.end());
+    pairs.push_back(framed_pair(vocabularies, source, target, framing));
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
     if (length > static_cast<size_t>(longest))
       throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it{}", path, reader.line_number(), length,
@@ -118,15 +96,11 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
       progress.tell((begin + window * static_cast<double>(done) / static_cast<double>(pairs.size())) / bytes,
                     counted(first_line - 1 + done, "pair"));
   };
-  std::vector<std::vector<float>> scores = token_scores(*loaded.model, pairs, a.batch_tokens, scored);
-  const auto given = static_cast<ptrdiff_t>(framing.target_prefix_ids.size());  // the prefix is given, not predicted
-  for (size_t i = 0; i < pairs.size() && given > 0; ++i) {
-    scores[i].erase(scores[i].begin(), scores[i].begin() + given);
-    pairs[i].target.erase(pairs[i].target.begin(), pairs[i].target.begin() + given);
-  }
+  const std::vector<std::vector<float>> scores = pair_scores(*loaded.model, pairs, framing, a.batch_tokens, scored);
   require_numbers(scores, path, first_line);
   std::ostream& out = output.stream();
-  for (size_t i = 0; i < pairs.size(); ++i) print_scores(scores[i], pairs[i], vocabularies.target(), a, out);
+  for (size_t i = 0; i < pairs.size(); ++i)
+    print_scores(scores[i], std::span(pairs[i].target).last(scores[i].size()), vocabularies.target(), a, out);
   output.flush(reader.line_number());
   return more;
 }

@@ -31,6 +31,7 @@ void add_plan(CLI::App& app);
 void add_race(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_demo_corpus(CLI::App& app);
+void add_manual(CLI::App& app);
 
 // Help of --precision for verbs that use a model without training it.
 constexpr const char* kPrecisionHelp = "auto (int8 for a quantised model, else bf16 where the processor has it), bf16, f32 or int8";

@@ -12,6 +12,17 @@ namespace {
 
 constexpr const char* kBetweenSequences = " ||| ";  // of SearchOptions::suppress
 
+std::vector<int32_t> framed_source(std::vector<int32_t> ids, const Vocabulary& source, const SearchOptions& options, int64_t most,
+                                   bool& cut) {
+  if (ids.empty()) return ids;
+  const auto room = static_cast<size_t>(std::max<int64_t>(most, 1));
+  cut = ids.size() > room;
+  if (cut) ids.resize(room);
+  ids.insert(ids.begin(), options.source_prefix_ids.begin(), options.source_prefix_ids.end());
+  ids.push_back(source.eos());
+  return ids;
+}
+
 }  // namespace
 
 SearchOptions with_prefixes(SearchOptions o, const Vocabularies& v) {
@@ -65,14 +76,20 @@ void require_room(const SearchOptions& o, const ModelConfig& config) {
 }
 
 std::vector<int32_t> source_tokens(std::string_view text, const Vocabulary& source, const SearchOptions& options, int64_t most, bool& cut) {
-  std::vector<int32_t> ids = source.encode(text);
-  if (ids.empty()) return ids;
-  const auto room = static_cast<size_t>(std::max<int64_t>(most, 1));
-  cut = ids.size() > room;
-  if (cut) ids.resize(room);
-  ids.insert(ids.begin(), options.source_prefix_ids.begin(), options.source_prefix_ids.end());
-  ids.push_back(source.eos());
-  return ids;
+  return framed_source(source.encode(text), source, options, most, cut);
+}
+
+std::vector<int32_t> source_of_pieces(std::string_view pieces, const Vocabulary& source, const SearchOptions& options, int64_t most,
+                                      bool& cut) {
+  std::vector<int32_t> ids;
+  for (size_t begin = 0, end; begin < pieces.size(); begin = end + 1) {
+    end = std::min(pieces.find(' ', begin), pieces.size());
+    if (end == begin) continue;
+    const int32_t id = source.id_of(std::string(pieces.substr(begin, end - begin)));
+    ids.push_back(id < 0 ? source.unk() : id);
+  }
+  if (!ids.empty() && ids.back() == source.eos()) ids.pop_back();
+  return framed_source(std::move(ids), source, options, most, cut);
 }
 
 }  // namespace starling

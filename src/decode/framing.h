@@ -25,4 +25,9 @@ void require_room(const SearchOptions& options, const ModelConfig& config);
 // nothing for a blank line. The options must be those of with_prefixes(). Sets `cut` if the text has more tokens.
 std::vector<int32_t> source_tokens(std::string_view text, const Vocabulary& source, const SearchOptions& options, int64_t most, bool& cut);
 
+// The same for a line of pieces with spaces between them; what the vocabulary does not have is unknown to the model. An end of sentence may
+// be among them as the last one.
+std::vector<int32_t> source_of_pieces(std::string_view pieces, const Vocabulary& source, const SearchOptions& options, int64_t most,
+                                      bool& cut);
+
 }  // namespace starling

@@ -123,6 +123,7 @@ class Bench {
     r_.blocking = mean(&Round::blocking);
     r_.overlapped = mean(&Round::overlapped);
     exchange_in_step_ = mean(&Round::exchange);
+    sent_in_step_ = mean(&Round::sent);
     r_.product_rate_alone = most(&Round::product_alone);
     r_.product_rate_together = most(&Round::product_together);
     if (!world_.simulated) r_.rates = meter.rates();
@@ -150,6 +151,7 @@ class Bench {
   // Means over the steps of one round, in seconds; rates in FLOP/s.
   struct Round {
     double blocking = 0, overlapped = 0, exchange = 0, product_alone = 0, product_together = 0;
+    double sent = 0;  // bytes by the rank that sends most, while blocking; overlapping may send more
   };
 
   void say(const std::string& line) const {
@@ -162,7 +164,9 @@ class Bench {
     meter.round();
     if (blocking) {
       peers_.together();
+      const int64_t sent_before = comm_.traffic().bytes_sent;
       const TimedSteps timed = timed_steps(*blocking, *world_.clock, shares_);
+      r.sent = peers_.largest(static_cast<double>(comm_.traffic().bytes_sent - sent_before) / static_cast<double>(size()));
       r.blocking = peers_.largest(timed.mean());
       r.exchange = shortest(timed.besides) - meter.update();
       peers_.together();
@@ -233,7 +237,7 @@ class Bench {
     const bool dense = family_of(o_.strategy) == Family::synchronous && !o_.strategy.sharded_optimizer && r_.workers == r_.ranks;
     if (!dense || exchange_in_step_ <= 0) return;
     // Half of the bytes that a ring sends are sums: for each, two elements were read and one was written.
-    const double sent = *std::max_element(r_.bytes_sent.begin(), r_.bytes_sent.end()), adding = 1.5 * sent / (1e9 * r_.rates.memory_gb_s);
+    const double sent = sent_in_step_, adding = 1.5 * sent / (1e9 * r_.rates.memory_gb_s);
     const double most = std::max(r_.bandwidth, sent / r_.exchange);  // an exchange has more messages under way than the link's measurement
     r_.step_bandwidth = std::min(most, sent / std::max(exchange_in_step_ - adding, exchange_in_step_ / 3));
     const double share = 1 - r_.last_bucket / r_.exchange, hidden = share * exchange_in_step_;
@@ -254,7 +258,8 @@ class Bench {
   std::unique_ptr<Model> model_;
   StepOptions options_;
   Shares shares_;
-  double exchange_in_step_ = 0;  // seconds
+  double exchange_in_step_ = 0;  // of a blocking step, seconds
+  double sent_in_step_ = 0;      // in it, bytes
   BenchDistributedResult r_;
 };
 

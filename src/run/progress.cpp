@@ -290,10 +290,11 @@ void Progress::message(std::string_view text) {
 void Progress::event(const OrderedJson& record) {
   CHECK(record.contains("type") && record.contains("step"), "an event needs type and step: {}",
         record.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
-  if (!events_ && !options_.files_later) return;
+  if (!events_ && !options_.files_later && !options_.event) return;
   OrderedJson whole = {{"schema", schema_version}, {"type", record["type"]}, {"time", iso_time(options_.now())}};
   for (const auto& [key, value] : record.items()) whole[key] = value;
   const std::string text = whole.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  if (options_.event) options_.event(std::string_view(text).substr(0, text.size() - 1));
   if (events_)
     append(events_.get(), options_.directory + "/events.jsonl", text);
   else if (options_.files_later)

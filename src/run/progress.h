@@ -28,6 +28,7 @@ struct ProgressOptions {
   bool files_later = false;                        // with "": lines and records are kept for open_files()
   bool live = false;                               // draw the live line
   std::function<void(std::string_view)> console;   // writes to the screen; empty = nowhere
+  std::function<void(std::string_view)> event;     // receives each record as well, without a newline
   std::function<int()> width = [] { return 80; };  // columns of the screen
   std::function<Time()> now = [] { return std::chrono::system_clock::now(); };
 };

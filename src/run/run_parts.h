@@ -51,15 +51,17 @@ struct RunParts {
   OptimizerOptions optimizer;               // with scaled rates and the warm-up in updates
   int64_t batch_tokens = 0;                 // target tokens per update of all workers
   int64_t micro_tokens = 0, batches_per_epoch = 0;
-  Distances every{};      // intervals of reports, validations and checkpoints
-  int64_t max_steps = 0;  // by step_limit() or train.max-tokens: updates; where the batch grows, batches of the stream
+  Distances every{};           // intervals of reports, validations and checkpoints
+  bool signals = true;         // signals ask to stop
+  std::function<bool()> stop;  // so does this, if given
+  int64_t max_steps = 0;       // by step_limit() or train.max-tokens: updates; where the batch grows, batches of the stream
 
   Communicator& comm() const { return *world.comm; }
   Clock& clock() const { return *world.clock; }
   bool first() const { return comm().rank() == 0; }
   // Simulated ranks share one process, whose signals rank 0 handles.
-  bool may_be_signalled() const { return first() || !world.simulated; }
-  bool stop_asked() const { return may_be_signalled() && StopSignals::received() != 0; }
+  bool may_be_signalled() const { return signals && (first() || !world.simulated); }
+  bool stop_asked() const { return (stop && stop()) || (may_be_signalled() && StopSignals::received() != 0); }
   bool leads() const { return mesh->leads(); }
   void wait_for_first() const { comm().barrier().wait(kNoDeadline); }
   int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory

@@ -17,16 +17,17 @@ namespace starling {
 namespace {
 
 // Rank 0 reports; the others are silent. The log files are opened after RunDirectory::begin.
-ProgressOptions progress_options(const Config& config, const World& world, bool silent) {
+ProgressOptions progress_options(const Config& config, const World& world, const TrainingWatch& watch) {
   if (world.comm->rank() != 0) return {};
   // mpirun gives every process a terminal of its own; whether the output ends at a real one cannot be seen from here.
   const bool mpi = world.comm->size() > 1 && !world.simulated;
   ProgressOptions options = console_progress(mpi && config.log.progress == "auto" ? "never" : config.log.progress);
   options.files_later = true;
-  if (silent) {
-    options.console = {};
+  if (watch.silent || watch.log) {
+    options.console = watch.log;
     options.live = false;
   }
+  options.event = watch.event;
   return options;
 }
 
@@ -34,7 +35,10 @@ class Trainer {
  public:
   Trainer(const Trainer&) = delete;
   Trainer(const Config& config, World& world, const TrainingWatch& watch)
-      : config_(config), watch_(watch), run_(config, world, progress_options(config, world, watch.silent)) {}
+      : config_(config), watch_(watch), run_(config, world, progress_options(config, world, watch)) {
+    run_.signals = watch.signals;
+    run_.stop = watch.stop;
+  }
 
   int run() {
     try {
@@ -195,11 +199,12 @@ class Trainer {
 
   int conclude() {
     // A signal that another rank received counts as this rank's.
-    const int received = StopSignals::received(), signal = !status_.stopped ? 0 : received ? received : SIGTERM;
+    const int received = run_.signals ? StopSignals::received() : 0, signal = !status_.stopped ? 0 : received ? received : SIGTERM;
     run_.progress.end_live_line();
-    const std::string why = signal == SIGINT ? "interrupted; the same command continues"
-                            : signal         ? fmt::format("stopped by signal {}; the same command continues", signal)
-                                             : limit_reached();
+    const std::string why = signal && !run_.signals ? "stopped as asked; the same call continues"
+                            : signal == SIGINT      ? "interrupted; the same command continues"
+                            : signal                ? fmt::format("stopped by signal {}; the same command continues", signal)
+                                                    : limit_reached();
     const PeakMemory peak = peak_memory();
     const std::string child = peak.children > 0 ? fmt::format(", vocabulary training {} MiB", peak.children >> 20) : "";
     run_.progress.event({{"type", "stop"},

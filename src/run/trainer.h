@@ -13,7 +13,13 @@ namespace starling {
 
 // Callbacks for a caller that observes a run from within, such as the race. They are called on every rank; each may be empty.
 struct TrainingWatch {
-  bool silent = false;  // nothing on standard output
+  bool silent = false;                        // nothing on standard output
+  std::function<void(std::string_view)> log;  // receives the lines of the log in place of standard output, with their newlines
+  bool signals = true;                        // SIGINT, SIGTERM and SIGHUP end the run with a checkpoint; false: they are the caller's
+  // Asked between updates, in place of signals: true ends the run with a checkpoint, as a signal does.
+  std::function<bool()> stop;
+  // Receives each line of events.jsonl on rank 0 (docs/reference/events.md), from the thread that trains.
+  std::function<void(std::string_view json)> event;
   // Called around what is not training: validation, reports, checkpoints. A run begins paused, with its preparation. synchronous: all ranks
   // take part, so that the caller may use the communicator.
   std::function<void(bool synchronous)> paused, resumed;

@@ -8,15 +8,17 @@
 #include <string_view>
 #include <vector>
 
+#include "batching/events.h"
+
 namespace starling {
 
-class Metrics {
+class Metrics : public BatchingEvents {
  public:
   // Adds to a counter. `labels` are given as they are printed: api="detect",code="200"; "" for none. The name must be in the table of
   // metrics.cpp.
-  void count(std::string_view name, const std::string& labels = "", double by = 1);
+  void count(std::string_view name, const std::string& labels = "", double by = 1) override;
   // Adds a value to a histogram.
-  void observe(std::string_view name, const std::string& labels, double value);
+  void observe(std::string_view name, const std::string& labels, double value) override;
   // Sets a gauge; values with other labels are kept.
   void set(std::string_view name, const std::string& labels, double value);
   // Removes all values of a gauge.

@@ -49,8 +49,11 @@ const std::map<std::string, Folders>& arrows() {
       {"measure", {"settings", "sim"}},
       {"experiments", {"run", "measure"}},
       {"http", {"base"}},
-      {"serve", {"decode", "http"}},
-      {"cli", {"demo", "experiments", "interop", "serve"}},
+      {"batching", {"decode"}},
+      {"serve", {"batching", "http"}},
+      {"library", {"batching", "run", "interop"}},
+      {"manual", {"base"}},
+      {"cli", {"demo", "experiments", "interop", "manual", "serve"}},
   };
   return kArrows;
 }

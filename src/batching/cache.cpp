@@ -1,4 +1,4 @@
-#include "serve/cache.h"
+#include "batching/cache.h"
 
 #include <fmt/format.h>
 

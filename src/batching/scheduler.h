@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "batching/cache.h"
+#include "batching/events.h"
 #include "decode/search.h"
-#include "serve/cache.h"
-#include "serve/metrics.h"
 
 namespace starling {
 
@@ -37,6 +37,9 @@ struct QueueFull : Error {
   QueueFull(const std::string& message, int seconds) : Error(message), retry_seconds(seconds) {}
   int retry_seconds;  // seconds after which to try again
 };
+
+// How a sentence is given: as text, or as pieces of the source vocabulary with spaces between them.
+enum class SentenceForm : uint8_t { text, pieces };
 
 // A sentence, its best translation, and the prefix with which it was translated.
 struct TranslationSample {
@@ -69,6 +72,7 @@ class Scheduler {
     std::string text;
     SearchOptions options;
     Lane lane = ordinary;
+    SentenceForm form = SentenceForm::text;
   };
   // What a worker must do before its next step.
   struct Work {
@@ -77,11 +81,12 @@ class Scheduler {
     bool stop = false;          // nothing is left and nothing will come
   };
 
-  Scheduler(const SchedulerLimits& limits, Metrics& metrics) : limits_(limits), metrics_(metrics), cache_(limits.cache_bytes) {}
+  Scheduler(const SchedulerLimits& limits, BatchingEvents& events) : limits_(limits), events_(events), cache_(limits.cache_bytes) {}
 
   // Submits a request. `done` is called once with all its translations, never with a lock held, and within this call only if nothing needs
   // translating. Returns the number for cancel(). Throws QueueFull if the request does not fit.
-  int64_t submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done);
+  int64_t submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done,
+                 SentenceForm form = SentenceForm::text);
   // Drops the request without calling `done`. Unknown numbers are ignored.
   void cancel(int64_t request);
   // Ends the requests whose deadline has passed.
@@ -119,6 +124,7 @@ class Scheduler {
     std::array<InLane, kLanes> lanes{};
     int64_t under_way = 0;  // sentences
     Done done;
+    SentenceForm form = SentenceForm::text;
   };
   struct LaneState {
     std::list<int64_t> turns;  // requests with waiting sentences, the next one first
@@ -145,7 +151,7 @@ class Scheduler {
   Sentence start(Lane lane, std::list<int64_t>::iterator turn, size_t index, int worker, double time);
 
   const SchedulerLimits limits_;
-  Metrics& metrics_;
+  BatchingEvents& events_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   TranslationCache cache_;

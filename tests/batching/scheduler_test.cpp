@@ -1,10 +1,12 @@
 // The scheduler alone: no threads, no clock, no model. Workers are numbers, time is what the test says.
-#include "serve/scheduler.h"
+#include "batching/scheduler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "serve/metrics.h"
 
 namespace starling {
 namespace {

@@ -1,4 +1,4 @@
-#include "serve/scheduler.h"
+#include "batching/scheduler.h"
 
 #include <algorithm>
 #include <chrono>
@@ -31,15 +31,18 @@ Lengths::iterator choose(const Lengths& waiting, std::optional<size_t> length) {
 
 }  // namespace
 
-int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done) {
+int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done,
+                          SentenceForm form) {
   const size_t count = sentences.size();
   Request request{.submitted = now,
                   .deadline = deadline,
                   .options = options,
                   .sentences = std::move(sentences),
                   .translations = std::vector<Candidates>(count),
-                  .done = std::move(done)};
-  for (const std::string& sentence : request.sentences) request.keys.push_back(TranslationCache::key(sentence, options));
+                  .done = std::move(done),
+                  .form = form};
+  for (const std::string& sentence : request.sentences)
+    request.keys.push_back((form == SentenceForm::pieces ? "pieces " : "") + TranslationCache::key(sentence, options));
   std::unique_lock lock(mutex_);
   for (size_t i = 0; i < count; ++i) {
     if (const Candidates* known = cache_.find(request.keys[i]))
@@ -48,7 +51,7 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
       request.lanes[lane_of(request.sentences[i].size())].waiting.emplace(request.sentences[i].size(), i), ++request.missing;
   }
   const auto missing = static_cast<int64_t>(request.missing);
-  if (request.missing < count) metrics_.count("starling_cache_hits_total", "", static_cast<double>(count - request.missing));
+  if (request.missing < count) events_.count("starling_cache_hits_total", "", static_cast<double>(count - request.missing));
   if (missing == 0) {
     lock.unlock();
     request.done({End::done, std::move(request.translations), ""});
@@ -175,7 +178,7 @@ Scheduler::Sentence Scheduler::start(Lane lane, std::list<int64_t>::iterator tur
   if (in.newcomer) {
     in.newcomer = false;
     --state.newcomers;
-    metrics_.observe("starling_queue_wait_seconds", "", time - request.submitted);
+    events_.observe("starling_queue_wait_seconds", "", time - request.submitted);
   }
   ++request.under_way;
   --waiting_;
@@ -186,7 +189,7 @@ Scheduler::Sentence Scheduler::start(Lane lane, std::list<int64_t>::iterator tur
     state.turns.splice(state.turns.end(), state.turns, turn);
   std::string& text = request.sentences[index];
   running_[key] = {number, index, worker, text};
-  return {key, std::move(text), request.options, lane};
+  return {key, std::move(text), request.options, lane, request.form};
 }
 
 // Adds to `work` the sentences of a lane that the worker takes. `rows` are the worker's rows, and are updated.
@@ -266,12 +269,12 @@ void Scheduler::finish(int64_t key, Candidates translations) {
   Request& request = requests_.at(sentence.request);
   --request.under_way;
   cache_.add(request.keys[sentence.index], translations);
-  if (!translations.empty() && sentence.text.size() <= kSampleBytes) {
+  if (!translations.empty() && sentence.text.size() <= kSampleBytes && request.form == SentenceForm::text) {
     if (samples_.size() < kSamples) samples_.emplace_back();
     samples_[next_sample_++ % kSamples] = {sentence.text, translations.front().text, request.options.source_prefix};
   }
   request.translations[sentence.index] = std::move(translations);
-  metrics_.count("starling_sentences_total");
+  events_.count("starling_sentences_total");
   if (--request.missing > 0) return;
   Request done = std::move(request);
   requests_.erase(sentence.request);

@@ -1,4 +1,4 @@
-#include "serve/search_budget.h"
+#include "batching/search_budget.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "serve/workers.h"
+#include "batching/workers.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,7 +14,6 @@
 namespace starling {
 
 namespace {
-constexpr int kWorkerNice = 5;
 constexpr double kLengthyShare = 1.0 / 3;  // time of lengthy sentences relative to that of ordinary ones, while there are both
 }  // namespace
 
@@ -51,10 +50,11 @@ class Workers::Searches {
   double credit_ = 0, last_lengthy_ = 0;  // seconds
 };
 
-Workers::Workers(const LoadedModel& model, Scheduler& scheduler, Metrics& metrics)
+Workers::Workers(const LoadedModel& model, Scheduler& scheduler, BatchingEvents& events, int nice)
     : vocabularies_(model.description.vocabularies),
       scheduler_(scheduler),
-      metrics_(metrics),
+      events_(events),
+      nice_(nice),
       backends_(make_worker_backends(*model.backend)) {
   for (const auto& backend : backends_) models_.push_back(share_model(*model.model, *backend));
   try {
@@ -71,8 +71,7 @@ Workers::~Workers() {
 }
 
 void Workers::work(int worker, Model& model) {
-  // Translating uses all processor time, so threads that read requests or send answers get a higher priority.
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kWorkerNice);
+  if (nice_ > 0) setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice_);
   Searches searches(model);
   for (;;) {
     Scheduler::Work work = scheduler_.take(worker, searches.rows(), serve_seconds, searches.empty());
@@ -94,24 +93,26 @@ void Workers::join(Searches& searches, Scheduler::Work work) {
   for (const int64_t key : work.drop) searches.drop(key);
   for (Scheduler::Sentence& s : work.join) {
     bool cut = false;
-    std::vector<int32_t> source = source_tokens(s.text, vocabularies_.source(), s.options, std::numeric_limits<int64_t>::max(), cut);
+    constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+    std::vector<int32_t> source = s.form == SentenceForm::pieces ? source_of_pieces(s.text, vocabularies_.source(), s.options, kAll, cut)
+                                                                 : source_tokens(s.text, vocabularies_.source(), s.options, kAll, cut);
     if (source.empty()) {
       scheduler_.finish(s.key, {{"", {}}});
       continue;
     }
-    metrics_.count("starling_tokens_total", "side=\"source\"", static_cast<double>(source.size()));
+    events_.count("starling_tokens_total", "side=\"source\"", static_cast<double>(source.size()));
     searches.of(s.lane).add(s.key, std::move(source), s.options);
   }
 }
 
 void Workers::step(Search& search) {
   if (search.empty()) return;
-  metrics_.observe("starling_batch_rows", "", static_cast<double>(search.rows()));
+  events_.observe("starling_batch_rows", "", static_cast<double>(search.rows()));
   for (Search::Finished& f : search.step()) {
     Candidates candidates;
     for (Hypothesis& h : f.hypotheses) candidates.push_back({vocabularies_.target().decode(h.tokens), std::move(h)});
-    metrics_.count("starling_tokens_total", "side=\"target\"",
-                   static_cast<double>(candidates.empty() ? 0 : candidates.front().hypothesis.length));
+    events_.count("starling_tokens_total", "side=\"target\"",
+                  static_cast<double>(candidates.empty() ? 0 : candidates.front().hypothesis.length));
     scheduler_.finish(f.key, std::move(candidates));
   }
 }

@@ -6,16 +6,17 @@
 #include <thread>
 #include <vector>
 
+#include "batching/scheduler.h"
 #include "decode/model_directory.h"
 #include "decode/translator.h"
-#include "serve/scheduler.h"
 
 namespace starling {
 
 class Workers {
  public:
-  // Starts one worker per thread of the model's backend. The model, the scheduler and the metrics must outlive them.
-  Workers(const LoadedModel& model, Scheduler& scheduler, Metrics& metrics);
+  // Starts one worker per thread of the model's backend. The model, the scheduler and the events must outlive them. `nice` lowers their
+  // priority, so that threads that read requests or send answers come first.
+  Workers(const LoadedModel& model, Scheduler& scheduler, BatchingEvents& events, int nice = 5);
   // Closes the scheduler and waits until everything is translated.
   ~Workers();
 
@@ -27,7 +28,8 @@ class Workers {
 
   const Vocabularies& vocabularies_;
   Scheduler& scheduler_;
-  Metrics& metrics_;
+  BatchingEvents& events_;
+  const int nice_;
   WorkerBackends backends_;
   std::vector<std::unique_ptr<Model>> models_;
   std::vector<std::thread> threads_;

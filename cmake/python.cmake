@@ -1,0 +1,27 @@
+# The Python module (python/): its extension, linked with libstarling. pip builds it by python/build_backend.py, Debian's package by this.
+set(STARLING_PYTHON ON CACHE STRING "The Python module: ON = where pybind11 is installed, OFF, REQUIRED")
+if(STARLING_PYTHON)
+  find_package(Python3 QUIET COMPONENTS Interpreter Development.Module)
+  find_package(pybind11 QUIET)
+endif()
+if(STARLING_PYTHON AND Python3_FOUND AND pybind11_FOUND)
+  pybind11_add_module(starling_python MODULE NO_EXTRAS python/module.cpp)
+  target_link_libraries(starling_python PRIVATE libstarling)
+  # In the build directory the package is complete: PYTHONPATH=build/release/python.
+  set(python_package ${CMAKE_BINARY_DIR}/python/starling)
+  set_target_properties(starling_python PROPERTIES OUTPUT_NAME _starling LIBRARY_OUTPUT_DIRECTORY ${python_package} UNITY_BUILD OFF
+                        BUILD_RPATH ${CMAKE_BINARY_DIR} INSTALL_RPATH "\$ORIGIN:\$ORIGIN/../../..")
+  file(GLOB python_files CONFIGURE_DEPENDS python/starling/*.py python/starling/*.pyi python/starling/py.typed)
+  foreach(file ${python_files})
+    get_filename_component(name ${file} NAME)
+    configure_file(${file} ${python_package}/${name} COPYONLY)
+  endforeach()
+  # Debian's directory for modules of every Python; libstarling is found beside the module (a wheel) or in the prefix's lib directory.
+  set(STARLING_PYTHON_DIR lib/python3/dist-packages CACHE STRING "Where the Python module is installed, below the prefix")
+  install(TARGETS starling_python LIBRARY DESTINATION ${STARLING_PYTHON_DIR}/starling COMPONENT python)
+  install(FILES ${python_files} DESTINATION ${STARLING_PYTHON_DIR}/starling COMPONENT python)
+elseif(STARLING_PYTHON STREQUAL REQUIRED)
+  message(FATAL_ERROR "pybind11 was not found. Install it with: apt-get install pybind11-dev python3-dev")
+elseif(STARLING_PYTHON)
+  message(STATUS "pybind11 was not found: there is no Python module (apt-get install pybind11-dev python3-dev)")
+endif()

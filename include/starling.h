@@ -1,0 +1,72 @@
+/* The translator of Starling for C, and so for languages that call C. docs/guides/library.md has an example.
+ * Text is UTF-8. Functions may be called from any thread; a result belongs to whoever gets it. */
+#ifndef STARLING_H
+#define STARLING_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STARLING_C_API __attribute__((visibility("default")))
+
+typedef struct starling_translator starling_translator;
+typedef struct starling_result starling_result;
+
+/* Returns the version of the library, such as "0.1.0". */
+STARLING_C_API const char* starling_version(void);
+
+/* Returns what went wrong in the last call of this thread that failed, until the next one that does. */
+STARLING_C_API const char* starling_error(void);
+
+/* Opens a model: a run directory, a checkpoint, a model directory, or a model of another program. device: "auto", "cpu", "cuda", "cuda:1";
+ * NULL = "auto". threads: 0 = one per core. Returns NULL if that fails. */
+STARLING_C_API starling_translator* starling_open(const char* model, const char* device, int threads);
+/* Waits for translations under way. NULL is ignored. */
+STARLING_C_API void starling_close(starling_translator* translator);
+
+/* Set by starling_default_options(), which a later version may give further members. */
+typedef struct starling_options {
+  size_t size;                 /* of this structure */
+  int beam;                    /* 0 = the model's own setting */
+  int n_best;                  /* translations of each sentence, 1 */
+  double length_penalty;       /* below 0 = the model's own setting */
+  double coverage_penalty;     /* below 0 = the model's own setting */
+  int no_repeat_ngram;         /* below 0 = the model's own setting */
+  const char* target_language; /* of a model that translates into several; NULL = none */
+  const char* source_prefix;   /* pieces, with spaces between them; NULL = the model's own setting */
+  const char* target_prefix;   /* likewise */
+  int alignment;               /* not 0: also find which source token each target token comes from */
+} starling_options;
+STARLING_C_API void starling_default_options(starling_options* options);
+
+/* Translates sentences. options: NULL = the defaults. Returns NULL if that fails. */
+STARLING_C_API starling_result* starling_translate(starling_translator* translator, const char* const* sentences, size_t count,
+                                                   const starling_options* options);
+/* The number of sentences, and of translations of a sentence, best first; at least one. */
+STARLING_C_API size_t starling_sentences(const starling_result* result);
+STARLING_C_API size_t starling_translations(const starling_result* result, size_t sentence);
+/* Of one translation. Strings are valid until the result is freed; numbers that are too large give NULL or 0. */
+STARLING_C_API const char* starling_text(const starling_result* result, size_t sentence, size_t translation);
+STARLING_C_API double starling_score(const starling_result* result, size_t sentence, size_t translation);
+STARLING_C_API double starling_log_probability(const starling_result* result, size_t sentence, size_t translation); /* nats */
+STARLING_C_API size_t starling_tokens(const starling_result* result, size_t sentence, size_t translation);
+STARLING_C_API const char* starling_token(const starling_result* result, size_t sentence, size_t translation, size_t token);
+/* Pairs of a source and a target token, counted from 0, in ascending order. */
+STARLING_C_API size_t starling_links(const starling_result* result, size_t sentence, size_t translation);
+STARLING_C_API void starling_link(const starling_result* result, size_t sentence, size_t translation, size_t link, size_t* source,
+                                  size_t* target);
+STARLING_C_API void starling_free_result(starling_result* result);
+
+/* Translates a text of any length, keeping lines and white space, or an HTML document (html: not 0), keeping its markup. Returns a string
+ * for starling_free_string(), NULL if that fails. */
+STARLING_C_API char* starling_translate_document(starling_translator* translator, const char* text, int html,
+                                                 const starling_options* options);
+STARLING_C_API void starling_free_string(char* string);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

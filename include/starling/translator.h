@@ -1,0 +1,117 @@
+// Translates and scores. A translator may be used by any number of threads: the sentences of all callers are computed together, and each
+// caller's result is the same, bit for bit, as if it were alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/error.h"
+#include "starling/model.h"
+
+STARLING_NAMESPACE_BEGIN
+
+struct TranslatorOptions {
+  std::string device = "auto";     // auto (a card if there is one, else the processor), cpu, cuda, cuda:1
+  std::string precision = "auto";  // auto (int8 for quantised models, else bf16 where it is fast, else f32), f32, bf16, int8
+  int threads = 0;                 // each translates sentences of its own; 0 = one per core
+  int max_source_tokens = 1000;    // longer sources are cut there
+  int rows = 256;                  // hypotheses that a thread extends at once; fewer where memory is short
+  std::function<void(const std::string& line)> log;  // what takes long before the first translation, such as importing a model
+};
+
+/// What is not given is the model's own setting (its decode.yml).
+struct TranslateOptions {
+  std::optional<int> beam;
+  int n_best = 1;  // at most the beam, which is widened if it is not given
+  std::optional<double> length_penalty, coverage_penalty, prune_threshold;
+  std::optional<std::string> length_penalty_form;    // gnmt: ((5+|Y|)/6)^penalty; power: |Y|^penalty
+  std::optional<double> max_length_factor;           // a translation has at most factor * source tokens + offset tokens
+  std::optional<int> max_length_offset;              // at least 1
+  std::string target_language;                       // of a model that translates into several
+  std::optional<std::string> source_prefix;          // pieces, with spaces between them, in front of each source
+  std::optional<std::string> target_prefix;          // pieces that each translation is made to begin with, and that are not shown
+  std::optional<std::vector<std::string>> suppress;  // pieces, or sequences of them, that translations never contain
+  std::optional<int> no_repeat_ngram;                // no sequence of so many pieces occurs twice; 0 = off
+  std::optional<bool> allow_unknown;                 // translations may contain the unknown symbol
+  bool alignment = false;                            // also find which source token each target token comes from
+};
+
+struct Hypothesis {
+  std::string text;
+  std::vector<std::string> tokens;  // its pieces, without end of sentence
+  double score = 0;                 // with length and coverage penalties: hypotheses are ranked by it
+  double log_probability = 0;       // nats
+  // If asked for: pairs of a source and a target token, counted from 0, in ascending order.
+  std::vector<std::pair<int, int>> alignment;
+};
+
+struct Translation {
+  std::vector<Hypothesis> hypotheses;  // best first; fewer than n_best if the search found fewer, one for an empty source
+  bool truncated = false;              // the source had more than max_source_tokens
+  const std::string& text() const { return hypotheses.front().text; }
+};
+
+struct Score {
+  std::vector<std::string> tokens;        // of the target, the end of sentence included
+  std::vector<double> log_probabilities;  // of each, nats
+  double log_probability = 0;             // their sum
+};
+
+enum class Format { text, html };
+
+class STARLING_API Translator {
+ public:
+  /// `model`: a path as describe_model() takes it. Throws Error.
+  explicit Translator(const std::string& model, const TranslatorOptions& options = {});
+  /// Waits until everything that was asked for is translated.
+  ~Translator();
+  Translator(Translator&&) noexcept;
+  Translator& operator=(Translator&&) noexcept;
+
+  /// Translates sentences, one result each; blank ones stay empty. Throws Error.
+  std::vector<Translation> translate(const std::vector<std::string>& sentences, const TranslateOptions& options = {}) const;
+  /// The best translation of a sentence.
+  std::string translate(const std::string& sentence, const TranslateOptions& options = {}) const;
+  /// The same for sentences that were split into pieces of the source vocabulary; pieces that it does not have are unknown to the model.
+  std::vector<Translation> translate_tokens(const std::vector<std::vector<std::string>>& sentences,
+                                            const TranslateOptions& options = {}) const;
+  /// Translate without waiting. Mistakes in the options are thrown at once, what goes wrong later by get().
+  std::future<std::vector<Translation>> translate_async(std::vector<std::string> sentences, const TranslateOptions& options = {}) const;
+  std::future<std::vector<Translation>> translate_tokens_async(const std::vector<std::vector<std::string>>& sentences,
+                                                               const TranslateOptions& options = {}) const;
+  /// The same with a callback, from one of the translator's threads, which should not keep it long: either translations, or an error.
+  void translate_async(std::vector<std::string> sentences, const TranslateOptions& options,
+                       std::function<void(std::vector<Translation>, std::exception_ptr)> done) const;
+  /// Translates a text of any length, keeping lines and white space, or an HTML document, keeping its markup. n_best and alignment are
+  /// ignored.
+  std::string translate_document(const std::string& text, Format format = Format::text, const TranslateOptions& options = {}) const;
+
+  /// Returns the log-probabilities of given translations. `sources` and `targets` are equally many. Only the prefixes and the language of
+  /// the options count. Throws Error.
+  std::vector<Score> score(const std::vector<std::string>& sources, const std::vector<std::string>& targets,
+                           const TranslateOptions& options = {}) const;
+  /// The same for pieces of the vocabularies.
+  std::vector<Score> score_tokens(const std::vector<std::vector<std::string>>& sources,
+                                  const std::vector<std::vector<std::string>>& targets, const TranslateOptions& options = {}) const;
+
+  /// Splits a sentence into pieces of the source or target vocabulary, and puts pieces of the target vocabulary together.
+  std::vector<std::string> source_tokens(const std::string& sentence) const;
+  std::vector<std::string> target_tokens(const std::string& sentence) const;
+  std::string join_target_tokens(const std::vector<std::string>& tokens) const;
+
+  const ModelInfo& model() const;
+  /// What computes: "cpu, f32 activations, 2 threads, x86-64-v4".
+  std::string machine() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+STARLING_NAMESPACE_END

@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "starling.h"
+#include "starling/translator.h"
+#include "starling/version.h"
+
+struct starling_translator {
+  starling::v0::Translator translator;
+};
+struct starling_result {
+  std::vector<starling::v0::Translation> translations;
+};
+
+namespace {
+
+using starling::v0::Hypothesis;
+
+thread_local std::string last_error;
+
+// Returns f(), or `failed` with the message kept for starling_error(): no exception leaves a C interface.
+template <class Function, class Result>
+Result kept_error(Result failed, Function f) noexcept {
+  try {
+    try {
+      return f();
+    } catch (const std::exception& e) {
+      last_error = e.what();
+    }
+  } catch (...) {  // the message does not fit into memory
+    last_error.clear();
+  }
+  return failed;
+}
+
+starling::v0::TranslateOptions options_of(const starling_options* given) {
+  starling_options o;
+  starling_default_options(&o);
+  if (given) std::memcpy(&o, given, std::min(given->size, sizeof o));  // callers of an older version have fewer members
+  starling::v0::TranslateOptions options;
+  if (o.beam != 0) options.beam = o.beam;
+  options.n_best = o.n_best;
+  if (o.length_penalty >= 0) options.length_penalty = o.length_penalty;
+  if (o.coverage_penalty >= 0) options.coverage_penalty = o.coverage_penalty;
+  if (o.no_repeat_ngram >= 0) options.no_repeat_ngram = o.no_repeat_ngram;
+  if (o.target_language) options.target_language = o.target_language;
+  if (o.source_prefix) options.source_prefix = o.source_prefix;
+  if (o.target_prefix) options.target_prefix = o.target_prefix;
+  options.alignment = o.alignment != 0;
+  return options;
+}
+
+const Hypothesis* hypothesis(const starling_result* result, size_t sentence, size_t translation) {
+  if (!result || sentence >= result->translations.size()) return nullptr;
+  const auto& all = result->translations[sentence].hypotheses;
+  return translation < all.size() ? &all[translation] : nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* starling_version(void) { return starling::v0::version(); }
+
+const char* starling_error(void) { return last_error.c_str(); }
+
+starling_translator* starling_open(const char* model, const char* device, int threads) {
+  return kept_error<>(static_cast<starling_translator*>(nullptr), [&] {
+    if (!model) throw starling::v0::Error(starling::v0::ErrorKind::usage, "no model was named");
+    return new starling_translator{starling::v0::Translator(model, {.device = device ? device : "auto", .threads = threads})};
+  });
+}
+
+void starling_close(starling_translator* translator) { delete translator; }
+
+void starling_default_options(starling_options* options) {
+  *options = {.size = sizeof *options, .beam = 0, .n_best = 1, .length_penalty = -1, .coverage_penalty = -1, .no_repeat_ngram = -1};
+}
+
+starling_result* starling_translate(starling_translator* translator, const char* const* sentences, size_t count,
+                                    const starling_options* options) {
+  return kept_error<>(static_cast<starling_result*>(nullptr), [&] {
+    return new starling_result{
+        translator->translator.translate(std::vector<std::string>(sentences, sentences + count), options_of(options))};
+  });
+}
+
+size_t starling_sentences(const starling_result* result) { return result ? result->translations.size() : 0; }
+
+size_t starling_translations(const starling_result* result, size_t sentence) {
+  return sentence < starling_sentences(result) ? result->translations[sentence].hypotheses.size() : 0;
+}
+
+const char* starling_text(const starling_result* result, size_t sentence, size_t translation) {
+  const Hypothesis* h = hypothesis(result, sentence, translation);
+  return h ? h->text.c_str() : nullptr;
+}
+
+double starling_score(const starling_result* result, size_t sentence, size_t translation) {
+  const Hypothesis* h = hypothesis(result, sentence, translation);
+  return h ? h->score : 0;
+}
+
+double starling_log_probability(const starling_result* result, size_t sentence, size_t translation) {
+  const Hypothesis* h = hypothesis(result, sentence, translation);
+  return h ? h->log_probability : 0;
+}
+
+size_t starling_tokens(const starling_result* result, size_t sentence, size_t translation) {
+  const Hypothesis* h = hypothesis(result, sentence, translation);
+  return h ? h->tokens.size() : 0;
+}
+
+const char* starling_token(const starling_result* result, size_t sentence, size_t translation, size_t token) {
+  return token < starling_tokens(result, sentence, translation) ? hypothesis(result, sentence, translation)->tokens[token].c_str()
+                                                                : nullptr;
+}
+
+size_t starling_links(const starling_result* result, size_t sentence, size_t translation) {
+  const Hypothesis* h = hypothesis(result, sentence, translation);
+  return h ? h->alignment.size() : 0;
+}
+
+void starling_link(const starling_result* result, size_t sentence, size_t translation, size_t link, size_t* source, size_t* target) {
+  const bool there = link < starling_links(result, sentence, translation);
+  const auto [from, to] = there ? hypothesis(result, sentence, translation)->alignment[link] : std::pair{0, 0};
+  *source = static_cast<size_t>(from);
+  *target = static_cast<size_t>(to);
+}
+
+void starling_free_result(starling_result* result) { delete result; }
+
+char* starling_translate_document(starling_translator* translator, const char* text, int html, const starling_options* options) {
+  return kept_error<>(static_cast<char*>(nullptr), [&] {
+    using starling::v0::Format;
+    const std::string done = translator->translator.translate_document(text, html ? Format::html : Format::text, options_of(options));
+    char* copy = new char[done.size() + 1];
+    std::memcpy(copy, done.c_str(), done.size() + 1);
+    return copy;
+  });
+}
+
+void starling_free_string(char* string) { delete[] string; }
+
+}  // extern "C"

@@ -1,0 +1,317 @@
+// The library as programs use it: through its headers alone, against what the program prints.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "starling.h"
+#include "starling/metrics.h"
+#include "starling/trainer.h"
+#include "starling/translator.h"
+#include "starling/version.h"
+
+namespace {
+
+using starling::Error;
+using starling::ErrorKind;
+using starling::Format;
+using starling::TranslateOptions;
+using starling::Translation;
+using starling::Translator;
+using testing::HasSubstr;
+
+const std::string kModels = std::string(STARLING_SOURCE_DIR) + "/tests/fixtures/models/";
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0, end; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+  }
+  return lines;
+}
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  char part[4096];
+  for (size_t read; (read = fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, read);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return text;
+}
+
+std::vector<std::string> printed(const std::string& model, const std::string& options) {
+  return lines_of(output_of(std::string(STARLING_BINARY) + " translate --quiet -m " + kModels + model + "/model --precision f32 --input " +
+                            kModels + "source.en " + options));
+}
+
+std::vector<std::string> sources() {
+  std::ifstream file(kModels + "source.en");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+const Translator& translator(const std::string& model = "pre") {
+  static std::map<std::string, Translator> all;
+  auto found = all.find(model);
+  if (found == all.end()) found = all.emplace(model, Translator(kModels + model + "/model", {.precision = "f32", .threads = 2})).first;
+  return found->second;
+}
+
+std::vector<std::string> texts(const std::vector<Translation>& translations) {
+  std::vector<std::string> all;
+  for (const Translation& t : translations) all.push_back(t.text());
+  return all;
+}
+
+ErrorKind kind_of(const std::function<void()>& call, const std::string& says) {
+  try {
+    call();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr(says));
+    return e.kind();
+  }
+  ADD_FAILURE() << "nothing was thrown: " << says;
+  return ErrorKind::internal;
+}
+
+TEST(Library, TranslatesAsTheProgramDoes) {
+  for (const char* model : {"pre", "post", "gnmt"}) {
+    EXPECT_EQ(texts(translator(model).translate(sources())), printed(model, "")) << model;
+    EXPECT_EQ(texts(translator(model).translate(sources(), {.beam = 1})), printed(model, "--beam 1")) << model;
+  }
+  const TranslateOptions options{.beam = 3, .length_penalty = 2, .max_length_offset = 3, .suppress = {{"▁a"}}, .no_repeat_ngram = 2};
+  EXPECT_EQ(texts(translator().translate(sources(), options)),
+            printed("pre", "--beam 3 --length-penalty 2 --max-length-offset 3 --suppress ▁a --no-repeat-ngram 2"));
+}
+
+TEST(Library, ListsAndScoresAreThoseOfTheProgram) {
+  std::vector<std::string> lines;
+  size_t number = 0;
+  for (const Translation& t : translator().translate(sources(), {.n_best = 3})) {
+    ASSERT_EQ(t.hypotheses.size(), 3u);
+    for (const auto& h : t.hypotheses) {
+      char numbers[128];
+      std::snprintf(numbers, sizeof numbers, "%.6f ||| %.6f", h.log_probability, h.score);
+      lines.push_back(std::to_string(number) + " ||| " + h.text + " ||| " + numbers);
+      EXPECT_EQ(translator().join_target_tokens(h.tokens), h.text);
+    }
+    ++number;
+  }
+  EXPECT_EQ(lines, printed("pre", "--n-best 3"));
+}
+
+TEST(Library, AlignmentsAreThoseOfTheProgram) {
+  std::vector<std::string> lines;
+  for (const Translation& t : translator().translate(sources(), {.alignment = true})) {
+    std::string text = t.text() + " |||";
+    for (const auto& [s, to] : t.hypotheses.front().alignment) text += " " + std::to_string(s) + "-" + std::to_string(to);
+    lines.push_back(text);
+  }
+  EXPECT_EQ(lines, printed("pre", "--alignment pieces"));
+}
+
+TEST(Library, TokensGiveTheTranslationOfTheirText) {
+  std::vector<std::vector<std::string>> tokens, ended;
+  for (const std::string& line : sources()) {
+    tokens.push_back(translator().source_tokens(line));
+    ended.push_back(tokens.back());
+    if (!ended.back().empty()) ended.back().push_back("</s>");
+  }
+  const std::vector<std::string> expected = texts(translator().translate(sources()));
+  EXPECT_EQ(texts(translator().translate_tokens(tokens)), expected);
+  EXPECT_EQ(texts(translator().translate_tokens(ended)), expected);
+  EXPECT_EQ(kind_of([] { translator().translate_tokens({{"a b"}}); }, "has a space"), ErrorKind::usage);
+  EXPECT_EQ(translator().translate_tokens({{}, {"no such piece"[0] == 'n' ? "nosuchpiece" : ""}}).size(), 2u);
+}
+
+TEST(Library, EightThreadsGetWhatOneGets) {
+  const std::vector<std::string> all = sources(), expected = texts(translator().translate(all));
+  std::vector<std::vector<std::string>> results(8);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < results.size(); ++t)
+    threads.emplace_back([&, t] {
+      for (size_t i = t; i < all.size(); i += 3)
+        results[t].push_back(translator().translate(all[i], {.n_best = 1 + static_cast<int>(t % 2)}));
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (size_t t = 0; t < results.size(); ++t)
+    for (size_t i = t, n = 0; i < all.size(); i += 3, ++n) EXPECT_EQ(results[t][n], expected[i]) << t << " " << i;
+}
+
+TEST(Library, AnswersLater) {
+  auto future = translator().translate_async(sources());
+  std::promise<std::vector<std::string>> promise;
+  translator().translate_async(sources(), {}, [&](std::vector<Translation> translations, const std::exception_ptr& error) {
+    EXPECT_FALSE(error);
+    promise.set_value(texts(translations));
+  });
+  EXPECT_EQ(promise.get_future().get(), texts(future.get()));
+  EXPECT_TRUE(translator().translate(std::vector<std::string>()).empty());
+  EXPECT_EQ(translator().translate("  "), "");
+}
+
+TEST(Library, WhatIsAskedForIsTranslatedBeforeTheEnd) {
+  std::future<std::vector<Translation>> future;
+  {
+    const Translator own(kModels + "pre/model", {.threads = 1});
+    future = own.translate_async(sources());
+  }
+  EXPECT_EQ(future.get().size(), sources().size());
+}
+
+TEST(Library, LongSourcesAreCutAndSaySo) {
+  const Translator own(kModels + "pre/model", {.precision = "f32", .threads = 1, .max_source_tokens = 3});
+  std::string longer = sources().front();
+  const std::vector<std::string> tokens = own.source_tokens(longer);
+  ASSERT_GT(tokens.size(), 3u);
+  const Translation t = own.translate(std::vector<std::string>{longer}).front();
+  EXPECT_TRUE(t.truncated);
+  EXPECT_EQ(t.text(), own.translate_tokens({{tokens[0], tokens[1], tokens[2]}}).front().text());
+  EXPECT_TRUE(own.translate_tokens({tokens}).front().truncated);
+  EXPECT_FALSE(own.translate_tokens({{tokens[0], tokens[1], tokens[2], "</s>"}}).front().truncated);
+}
+
+TEST(Library, KeepsMarkupAndLines) {
+  const std::string a = sources()[0], b = sources()[1];
+  EXPECT_EQ(translator().translate_document(a + "\n\n  " + b + "\n"),
+            translator().translate(a) + "\n\n  " + translator().translate(b) + "\n");
+  const std::string html = translator().translate_document("<p class=\"x\">" + a + "</p>", Format::html);
+  EXPECT_THAT(html, testing::StartsWith("<p class=\"x\">"));
+  EXPECT_THAT(html, testing::EndsWith("</p>"));
+}
+
+TEST(Library, ScoresAsTheProgramDoes) {
+  const std::vector<std::string> from = sources(), to = texts(translator().translate(from));
+  const std::string target = testing::TempDir() + "library_target";
+  {
+    std::ofstream file(target);
+    for (const std::string& line : to) file << line << "\n";
+  }
+  const std::vector<std::string> lines = lines_of(output_of(std::string(STARLING_BINARY) + " score -m " + kModels + "pre/model --source " +
+                                                            kModels + "source.en --target " + target + " 2>/dev/null"));
+  const auto scores = translator().score(from, to);
+  ASSERT_EQ(lines.size(), scores.size());
+  std::vector<std::vector<std::string>> source_tokens, target_tokens;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    EXPECT_NEAR(std::stod(lines[i]), scores[i].log_probability, 1e-4);
+    EXPECT_EQ(scores[i].tokens.back(), "</s>");
+    source_tokens.push_back(translator().source_tokens(from[i]));
+    target_tokens.push_back(translator().target_tokens(to[i]));
+  }
+  const auto of_tokens = translator().score_tokens(source_tokens, target_tokens);
+  for (size_t i = 0; i < scores.size(); ++i) EXPECT_EQ(of_tokens[i].log_probabilities, scores[i].log_probabilities);
+  EXPECT_EQ(kind_of([] { translator().score({"a"}, {}); }, "1 sources and 0 targets"), ErrorKind::usage);
+}
+
+TEST(Library, ErrorsSayWhatIsWrong) {
+  EXPECT_EQ(kind_of([] { Translator("/nowhere/at/all"); }, "/nowhere/at/all"), ErrorKind::usage);
+  EXPECT_EQ(kind_of([] { Translator(kModels + "pre/model", {.device = "abacus"}); }, "abacus"), ErrorKind::usage);
+  EXPECT_EQ(kind_of([] { translator().translate("x", {.beam = 0}); }, "beam: 0 is not allowed"), ErrorKind::usage);
+  EXPECT_EQ(kind_of([] { translator().translate("x", {.beam = 2, .n_best = 3}); }, "n_best 3 is more than the beam of 2"),
+            ErrorKind::usage);
+  EXPECT_EQ(kind_of([] { translator().translate("x", {.source_prefix = ">>xx<<"}); }, ">>xx<<"), ErrorKind::usage);
+  EXPECT_EQ(kind_of([] { starling::evaluate("meteor", {"a"}, {{"a"}}); }, "meteor"), ErrorKind::usage);
+  EXPECT_EQ(kind_of([] { starling::evaluate("bleu", {"a"}, {{"a", "b"}}); }, "1"), ErrorKind::data);
+}
+
+TEST(Library, SaysWhatAModelIs) {
+  const starling::ModelInfo info = starling::describe_model(kModels + "gnmt/model");
+  EXPECT_EQ(info.architecture, "gnmt");
+  EXPECT_EQ(info.source_pieces, translator("gnmt").model().source_pieces);
+  EXPECT_FALSE(info.quantized);
+  EXPECT_STREQ(starling::version(), STARLING_VERSION);
+  EXPECT_THAT(translator().machine(), HasSubstr("2 threads"));
+}
+
+TEST(Library, TrainsStopsAndContinues) {
+  const std::string run = testing::TempDir() + "library_run", text = testing::TempDir() + "library_text";
+  output_of("rm -rf " + run + " " + text);
+  output_of(std::string(STARLING_BINARY) + " demo-corpus --output " + text + " --train 400 2>&1");
+  starling::TrainOptions options;
+  options.keys = {{"data.train.0.source", text + "/train.en"},
+                  {"data.train.0.target", text + "/train.de"},
+                  {"train.output", run},
+                  {"vocab.size", "500"},
+                  {"vocab.sample-lines", "500"},
+                  {"model.preset", "transformer-small"},
+                  {"model.width", "16"},
+                  {"model.feed-forward", "32"},
+                  {"model.heads", "2"},
+                  {"model.encoder-layers", "1"},
+                  {"model.decoder-layers", "1"},
+                  {"train.batch-tokens", "200"},
+                  {"train.max-steps", "6"},
+                  {"log.every", "1"}};
+  int events = 0, lines = 0;
+  options.event = [&](const std::string& json) {
+    EXPECT_THAT(json, testing::StartsWith("{\"schema\""));
+    ++events;
+  };
+  options.log = [&](const std::string&) { ++lines; };
+  int asked = 0;
+  options.stop = [&] { return ++asked > 3; };
+  const starling::TrainResult first = starling::train("", options);
+  EXPECT_FALSE(first.complete);
+  EXPECT_GT(events, 1);
+  EXPECT_GT(lines, 1);
+  options.stop = {};
+  const starling::TrainResult second = starling::train("", options);
+  EXPECT_TRUE(second.complete);
+  EXPECT_EQ(starling::describe_model(second.directory).step, 6);
+}
+
+TEST(Library, ShowsItsInterfaceAndNothingElse) {
+  for (const std::string& line : lines_of(output_of("nm -DC --defined-only " STARLING_LIBRARY))) {
+    const std::string name = line.substr(std::min(line.size(), line.find(' ') + 3));
+    EXPECT_TRUE(name.find("starling::v0::") != std::string::npos || name.starts_with("starling_") ||
+                line.find(" V ") != std::string::npos || line.find(" W ") != std::string::npos || line.find(" u ") != std::string::npos)
+        << line;
+  }
+}
+
+TEST(CInterface, TranslatesWithOptions) {
+  EXPECT_EQ(starling_open("/nowhere", nullptr, 1), nullptr);
+  EXPECT_THAT(starling_error(), HasSubstr("/nowhere"));
+  EXPECT_EQ(starling_open(nullptr, nullptr, 1), nullptr);
+  starling_translator* t = starling_open((kModels + "pre/model").c_str(), "cpu:f32", 1);
+  if (!t) t = starling_open((kModels + "pre/model").c_str(), "cpu", 1);
+  ASSERT_NE(t, nullptr) << starling_error();
+  const std::string source = sources().front();
+  const char* sentences[] = {source.c_str(), ""};
+  starling_options o;
+  starling_default_options(&o);
+  o.n_best = 2;
+  o.alignment = 1;
+  starling_result* r = starling_translate(t, sentences, 2, &o);
+  ASSERT_NE(r, nullptr) << starling_error();
+  EXPECT_EQ(starling_sentences(r), 2u);
+  EXPECT_EQ(starling_translations(r, 0), 2u);
+  EXPECT_EQ(starling_translations(r, 7), 0u);
+  EXPECT_GE(starling_score(r, 0, 0), starling_score(r, 0, 1));
+  EXPECT_LT(starling_log_probability(r, 0, 0), 0);
+  EXPECT_STREQ(starling_text(r, 1, 0), "");
+  EXPECT_EQ(starling_text(r, 2, 0), nullptr);
+  EXPECT_GT(starling_tokens(r, 0, 0), 0u);
+  EXPECT_NE(starling_token(r, 0, 0, 0), nullptr);
+  EXPECT_EQ(starling_token(r, 0, 0, 1000), nullptr);
+  size_t from = 9, to = 9;
+  ASSERT_GT(starling_links(r, 0, 0), 0u);
+  starling_link(r, 0, 0, 0, &from, &to);
+  EXPECT_LT(to, starling_tokens(r, 0, 0));
+  starling_free_result(r);
+  o.beam = -5;
+  EXPECT_EQ(starling_translate(t, sentences, 2, &o), nullptr);
+  EXPECT_THAT(starling_error(), HasSubstr("beam: -5"));
+  char* document = starling_translate_document(t, (source + "\n").c_str(), 0, nullptr);
+  ASSERT_NE(document, nullptr);
+  EXPECT_EQ(std::string(document).back(), '\n');
+  starling_free_string(document);
+  starling_close(t);
+  starling_close(nullptr);
+}
+
+}  // namespace
