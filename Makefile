@@ -6,7 +6,7 @@ GENERATOR ?= $(shell command -v ninja >/dev/null 2>&1 && echo Ninja || echo "Uni
 # A build directory keeps the generator it was made with.
 CONFIGURED = $(wildcard $(BUILD)/CMakeCache.txt)
 
-.PHONY: help packages build demo test test-all clean
+.PHONY: help packages build whole demo test test-all install package archive clean
 
 help:
 	@echo "make demo      install what is missing, build, train on the built-in corpus (minutes), translate, evaluate"
@@ -14,6 +14,9 @@ help:
 	@echo "make test-all  the whole matrix of tests, on a build of single sources (an hour)"
 	@echo "make build     build $(BUILD)/starling; with CUDA=1 for NVIDIA cards too (docs/guides/gpu.md)"
 	@echo "make packages  install the Debian packages that the build needs (as root; nothing to do if they are there)"
+	@echo "make install   PREFIX=/usr/local: the program, the library and the Python module (docs/guides/library.md)"
+	@echo "make package   $(BUILD)/starling_VERSION_ARCHITECTURE.deb: program, library, Python module, man pages"
+	@echo "make archive   build/starling-VERSION-linux-x86_64.tar.zst: runs without root on Linux with glibc 2.35 or newer"
 	@echo "make clean     remove build/ and run-demo/"
 
 packages:
@@ -40,6 +43,21 @@ test-all: packages
 	@cmake --preset dev $(if $(wildcard build/dev/CMakeCache.txt),,-G "$(GENERATOR)") --log-level=WARNING >/dev/null
 	@cmake --build build/dev --parallel $(JOBS)
 	@STARLING_WHOLE_MATRIX=1 tools/test.sh build/dev
+
+# With the library and, where pybind11 is installed, the Python module.
+whole: build
+	@cmake --build "$(BUILD)" --parallel $(JOBS) --target libraries
+
+PREFIX ?= /usr/local
+install: whole
+	@cmake --install "$(BUILD)" --prefix "$(PREFIX)"
+
+package: whole
+	@cd "$(BUILD)" && cpack -G DEB
+
+VERSION := $(shell sed -n 's/^project(starling VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+archive: packages
+	@tools/portable.sh "build/starling-$(VERSION)-linux-x86_64.tar.zst"
 
 clean:
 	rm -rf build run-demo

@@ -14,11 +14,17 @@ add_library(libstarling SHARED $<TARGET_OBJECTS:starling_facade>)
 add_library(starling::starling ALIAS libstarling)
 target_link_libraries(libstarling PRIVATE ${library_parts})
 target_link_options(libstarling PRIVATE -Wl,--no-undefined -Wl,--as-needed -Wl,--exclude-libs,ALL)
-target_include_directories(libstarling INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
+target_include_directories(libstarling INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+                           $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(libstarling INTERFACE cxx_std_17)
+# Before 1.0 each minor version may change the interface.
+set(soversion ${PROJECT_VERSION_MAJOR})
+if(soversion EQUAL 0)
+  set(soversion 0.${PROJECT_VERSION_MINOR})
+endif()
 set_target_properties(libstarling PROPERTIES OUTPUT_NAME starling EXPORT_NAME starling VERSION ${PROJECT_VERSION}
-                      SOVERSION ${PROJECT_VERSION_MAJOR})
+                      SOVERSION ${soversion})
 
 # Returns in `result` the static libraries of ours that a target is linked with.
 function(starling_static_parts target result)
@@ -48,4 +54,10 @@ if(STARLING_STATIC_LIBRARY)
   file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/libstarling.mri CONTENT "${script}")
   add_custom_command(OUTPUT ${archive} COMMAND ${CMAKE_AR} -M <${CMAKE_BINARY_DIR}/libstarling.mri DEPENDS ${parts} starling_facade)
   add_custom_target(libstarling_static ALL DEPENDS ${archive})
+endif()
+
+# What `make install` installs besides the program.
+add_custom_target(libraries DEPENDS libstarling)
+if(STARLING_STATIC_LIBRARY)
+  add_dependencies(libraries libstarling_static)
 endif()

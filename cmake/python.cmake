@@ -7,6 +7,7 @@ endif()
 if(STARLING_PYTHON AND Python3_FOUND AND pybind11_FOUND)
   pybind11_add_module(starling_python MODULE NO_EXTRAS python/module.cpp)
   target_link_libraries(starling_python PRIVATE libstarling)
+  add_dependencies(libraries starling_python)
   # In the build directory the package is complete: PYTHONPATH=build/release/python.
   set(python_package ${CMAKE_BINARY_DIR}/python/starling)
   set_target_properties(starling_python PROPERTIES OUTPUT_NAME _starling LIBRARY_OUTPUT_DIRECTORY ${python_package} UNITY_BUILD OFF

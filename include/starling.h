@@ -26,7 +26,7 @@ STARLING_C_API starling_translator* starling_open(const char* model, const char*
 /* Waits for translations under way. NULL is ignored. */
 STARLING_C_API void starling_close(starling_translator* translator);
 
-/* Set by starling_default_options(), which a later version may give further members. */
+/* Set by starling_default_options(). A later version may have further members at the end. */
 typedef struct starling_options {
   size_t size;                 /* of this structure */
   int beam;                    /* 0 = the model's own setting */
@@ -38,8 +38,11 @@ typedef struct starling_options {
   const char* source_prefix;   /* pieces, with spaces between them; NULL = the model's own setting */
   const char* target_prefix;   /* likewise */
   int alignment;               /* not 0: also find which source token each target token comes from */
+  int reserved;
 } starling_options;
-STARLING_C_API void starling_default_options(starling_options* options);
+STARLING_C_API void starling_fill_options(starling_options* options, size_t size);
+/* Sets the defaults of as many members as the program that calls it was compiled with. */
+static inline void starling_default_options(starling_options* options) { starling_fill_options(options, sizeof *options); }
 
 /* Translates sentences. options: NULL = the defaults. Returns NULL if that fails. */
 STARLING_C_API starling_result* starling_translate(starling_translator* translator, const char* const* sentences, size_t count,

@@ -1,6 +1,6 @@
 """Builds the wheel of the Python module (PEP 517): the package, its extension and libstarling. It needs nothing but the standard library.
 
-The build directory is build/python, so that a second build is quick; `pip install . --config-settings build-dir=DIR` chooses another.
+The build directory is build/python-TAG, so that a second build is quick; `pip install . --config-settings build-dir=DIR` chooses another.
 """
 
 import base64
@@ -51,7 +51,7 @@ def _build(directory, target):
 
 
 def _files_of(installed):
-    """Yields the names in the wheel and the paths of the package's files. The library is beside the extension, by the name it is asked for."""
+    """Yields the names in the wheel and the paths of the files. The library is beside the extension, by the name it is asked for."""
     package = next(installed.rglob("starling/__init__.py")).parent
     for path in sorted(package.iterdir()):
         if path.is_file():
@@ -61,7 +61,7 @@ def _files_of(installed):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    directory = Path((config_settings or {}).get("build-dir", ROOT / "build" / "python"))
+    directory = Path((config_settings or {}).get("build-dir", ROOT / "build" / f"python-{_tag()}"))
     info = f"{NAME}-{_version()}.dist-info"
     wheel = f"{NAME}-{_version()}-{_tag()}.whl"
     with tempfile.TemporaryDirectory() as temporary:

@@ -90,6 +90,14 @@ starling::TrainResult train(const std::string& configuration, const std::vector<
   return result;
 }
 
+// What is under way is finished first, without the interpreter's lock.
+struct Closes {
+  void operator()(starling::Translator* translator) const {
+    const py::gil_scoped_release release;
+    delete translator;
+  }
+};
+
 }  // namespace
 
 PYBIND11_MODULE(_starling, m) {
@@ -167,7 +175,7 @@ PYBIND11_MODULE(_starling, m) {
       .def_readonly("complete", &TrainResult::complete)
       .def_readonly("directory", &TrainResult::directory);
 
-  py::class_<Translator>(m, "Translator")
+  py::class_<Translator, std::unique_ptr<Translator, Closes>>(m, "Translator")
       .def(py::init([](const std::string& model, const std::string& device, const std::string& precision, int threads,
                        int max_source_tokens, int rows, const py::object& log) {
         TranslatorOptions o{
@@ -178,7 +186,7 @@ PYBIND11_MODULE(_starling, m) {
             log(line);
           };
         const py::gil_scoped_release release;
-        return std::make_unique<Translator>(model, o);
+        return std::unique_ptr<Translator, Closes>(new Translator(model, o));
       }))
       .def("translate", [](const Translator& t, Strings sentences,
                            const py::dict& options) { return waited_for(t.translate_async(std::move(sentences), options_of(options))); })

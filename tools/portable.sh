@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes an archive of the program with all libraries that it needs, but for glibc, libstdc++ and NVIDIA's: it runs on any x86-64 Linux with
 # glibc 2.35 and GCC 12's libstdc++, or newer. The archive is then tried in an empty root directory.
-# Usage: tools/portable.sh [--cuda] [--tests] ARCHIVE.tar.xz
+# Usage: tools/portable.sh [--cuda] [--tests] ARCHIVE.tar.xz     (or ARCHIVE.tar.zst, which needs zstd)
 #   --cuda    for NVIDIA cards too (needs nvcc)        --tests    with --cuda: the kit for bench/gpu/first_light.sh
 # BUILD=build/portable is the build directory. MPI is left out: it belongs to the machine that the program runs on.
 set -euo pipefail
@@ -61,5 +61,12 @@ newest=$(objdump -T "$stage"/bin/* "$stage"/lib/* | grep -o 'GLIBC_2\.[0-9]*' | 
 [[ $(printf '%s\nGLIBC_2.35\n' "$newest" | sort -V | tail -n 1) == GLIBC_2.35 ]] ||
   { echo "something in the archive needs $newest, which is newer than GLIBC_2.35" >&2 && exit 1; }
 tools/try_portable.sh "$stage"
-tar -C "$stage" -cf - . | xz -9 -T0 >"$archive"
+name=$(basename "$archive" | sed 's/\.tar\..*//')
+case $archive in
+  *.zst) pack=(zstd -q -19 -T0 -c) ;;
+  *) pack=(xz -9 -T0) ;;
+esac
+# In a directory of its own, but for the kit, whose script expects its files beside it.
+[[ $tests == ON ]] && into=. || into=$name
+tar -C "$stage" --transform "s,^\.,$into," -cf - . | "${pack[@]}" >"$archive"
 echo "$archive: $(($(stat -c %s "$archive") >> 20)) MiB, $(du -sm "$stage" | cut -f1) MiB unpacked"

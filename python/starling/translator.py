@@ -226,7 +226,15 @@ class Translator:
             return self._open.score([source], [target], options)[0]
         return self._open.score(list(source), list(target), options)
 
-    def score_batch(self, source: Sequence[Tokens], target: Sequence[Tokens], **_: Any) -> List[ScoringResult]:
+    def score_batch(
+        self,
+        source: Sequence[Tokens],
+        target: Sequence[Tokens],
+        *,
+        max_batch_size: int = 0,
+        batch_type: str = "examples",
+        max_input_length: int = 1024,
+    ) -> List[ScoringResult]:
         """Returns the log-probabilities of translations that are given as tokens, with the names that callers of CTranslate2 know."""
         scores = self._open.score_tokens([list(tokens) for tokens in source], [list(tokens) for tokens in target], {})
         return [ScoringResult(each.tokens, each.log_probabilities) for each in scores]
@@ -289,4 +297,5 @@ def _check(options: "dict[str, Any]") -> None:
             import difflib
 
             near = difflib.get_close_matches(name, _OPTIONS, 1)
-            raise TypeError(f"translate() has no option '{name}'" + (f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(_OPTIONS)}"))
+            advice = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(_OPTIONS)}"
+            raise TypeError(f"translate() has no option '{name}'; {advice}")

@@ -18,7 +18,8 @@ SOURCES = (MODELS / "source.en").read_text().splitlines()
 
 
 def printed(model, *options):
-    command = [PROGRAM, "translate", "--quiet", "-m", MODELS / model / "model", "--precision", "f32", "--input", MODELS / "source.en", *options]
+    command = [PROGRAM, "translate", "--quiet", "-m", MODELS / model / "model", "--precision", "f32"]
+    command += ["--input", MODELS / "source.en", *options]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
@@ -73,7 +74,7 @@ class TranslatorTest(unittest.TestCase):
         tokens = [self.translator.tokenize(line) for line in SOURCES]
         first = self.translator.translate_batch(tokens, beam_size=1)[0].hypotheses[0][:2]
         results = self.translator.translate_batch(tokens, target_prefix=[first, None] + [first] * (len(tokens) - 2), beam_size=1)
-        self.assertEqual(results[0].hypotheses[0][:2], first)
+        self.assertEqual(results[0], self.translator.translate_batch(tokens, beam_size=1)[0], "it would have begun so by itself")
         self.assertEqual(results[1], self.translator.translate_batch(tokens, beam_size=1)[1])
         with self.assertRaises(starling.UsageError):
             self.translator.translate_batch(tokens, target_prefix=[first])
@@ -81,7 +82,8 @@ class TranslatorTest(unittest.TestCase):
     def test_scores(self):
         targets = [t.text for t in self.translator.translate(SOURCES)]
         scores = self.translator.score(SOURCES, targets)
-        batch = self.translator.score_batch([self.translator.tokenize(s) for s in SOURCES], [self.translator.tokenize_target(t) for t in targets])
+        target_tokens = [self.translator.tokenize_target(target) for target in targets]
+        batch = self.translator.score_batch([self.translator.tokenize(line) for line in SOURCES], target_tokens)
         for score, result in zip(scores, batch):
             self.assertAlmostEqual(score.log_probability, sum(result.log_probs), places=9)
             self.assertEqual(result.tokens[-1], "</s>")

@@ -282,7 +282,7 @@ void Scheduler::finish(int64_t key, Candidates translations) {
   done.done({End::done, std::move(done.translations), ""});
 }
 
-void Scheduler::fail(int worker, const std::string& error) {
+void Scheduler::fail(int worker, const std::string& error, std::exception_ptr cause) {
   std::vector<Request> lost;
   {
     const std::lock_guard lock(mutex_);
@@ -292,7 +292,7 @@ void Scheduler::fail(int worker, const std::string& error) {
     for (const int64_t number : numbers) lost.push_back(forget(number));
     dropped_.erase(worker);
   }
-  for (Request& request : lost) request.done({End::failed, {}, error});
+  for (Request& request : lost) request.done({End::failed, {}, error, cause});
 }
 
 void Scheduler::close() {

@@ -53,6 +53,7 @@ class Scheduler {
     End end = End::done;
     std::vector<Candidates> translations;  // by sentence, if done
     std::string error;                     // if failed
+    std::exception_ptr cause = {};         // likewise
   };
   using Done = std::function<void(Outcome)>;
 
@@ -98,7 +99,7 @@ class Scheduler {
   // Reports a translated sentence; sentences dropped in the meantime are ignored.
   void finish(int64_t key, Candidates translations);
   // Ends the requests of all sentences that the worker had in progress, which are lost.
-  void fail(int worker, const std::string& error);
+  void fail(int worker, const std::string& error, std::exception_ptr cause = {});
 
   // From now on workers stop as soon as nothing is left.
   void close();

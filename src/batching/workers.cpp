@@ -83,7 +83,7 @@ void Workers::work(int worker, Model& model) {
       step(searches.of(lane));
       searches.made_step(lane, serve_seconds() - begin);
     } catch (const std::exception& e) {  // NaN scores or lack of memory: only these sentences are lost
-      scheduler_.fail(worker, e.what());
+      scheduler_.fail(worker, e.what(), std::current_exception());
       searches.reset();
     }
   }

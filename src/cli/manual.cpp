@@ -8,13 +8,18 @@
 #include "base/version.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
+#include "settings/config.h"
 
 namespace starling {
 namespace {
 
 void run_manual(const CLI::App& program, const std::string& directory) {
   const VerbHelp help;
-  const Command command = command_of(program, program.get_name(), [&](const CLI::Option* o) { return help.make_option_opts(o); });
+  Command command = command_of(program, program.get_name(), [&](const CLI::Option* o) { return help.make_option_opts(o); });
+  std::vector<CommandOption> keys;
+  for (const ConfigKeyHelp& key : config_key_help())
+    keys.push_back({{"--" + key.name}, "VALUE", key.choices, key.allowed.empty() ? "" : "(" + key.allowed + ")", key.text});
+  describe(command, keys);
   std::vector<std::pair<std::string, std::string>> files;
   for (auto& [name, page] : man_pages(command, std::string(kVersion))) files.emplace_back("man/man1/" + name, std::move(page));
   files.emplace_back("bash-completion/completions/starling", bash_completion(command));

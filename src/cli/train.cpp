@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "base/stop_note.h"
+#include "base/text_files.h"
 #include "cli/config_arguments.h"
+#include "migration/conversion.h"
 #include "migration/peer_names.h"
 #include "run/trainer.h"
 
@@ -18,9 +20,23 @@ std::string check_dump_kind(const std::string& kind) {
 }
 
 struct TrainArguments {
-  std::string dump;
+  std::string dump, marian, opennmt;
   bool markdown = false, names = false;
 };
+
+// Prints the configuration that another program's file means here, with what is not the same as comments.
+void print_converted(const TrainArguments& a) {
+  const std::string& file = a.marian.empty() ? a.opennmt : a.marian;
+  const std::string text = read_config_file(file);
+  const Conversion c = a.marian.empty() ? convert_opennmt(text, file) : convert_marian(text, file);
+  const std::string yaml = dump_config(load_config("", c.keys), false);
+  for (const auto& [heading, lines] :
+       {std::pair{"Approximate", &c.approximate}, {"Left out", &c.missing}, {"Not needed here", &c.not_needed}}) {
+    if (!lines->empty()) std::cout << "# " << heading << ":\n";
+    for (const std::string& line : *lines) std::cout << "#   " << line << "\n";
+  }
+  std::cout << yaml;
+}
 
 void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArguments& a, const ConfigArguments& arguments) {
   if (a.markdown) {
@@ -31,6 +47,7 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
     std::cout << peer_names_markdown() << "\n" << peer_values_markdown();
     return;
   }
+  if (!a.marian.empty() || !a.opennmt.empty()) return print_converted(a);
   if (dump.count() > 0) {
     std::cout << dump_config(arguments.load_run(verb), a.dump == "full");
     return;
@@ -44,7 +61,7 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
     if (const std::string record = config.train.output + "/config.yml"; config.data.train.empty() && std::filesystem::exists(record))
       throw ConfigError(
           fmt::format("no training corpus is named; to continue the run in {}: starling train {}", config.train.output, record));
-    require_data(config);
+    require_data(config, true);
     const bool first = world.comm->rank() == 0;
     const StopNote note(first ? fmt::format("stopped before the first update; what is complete is kept in {}, and the same command goes on",
                                             config.train.output)
@@ -65,6 +82,11 @@ void add_train(CLI::App& app) {
           ->expected(0, 1)
           ->type_name("[minimal|full]")
           ->check(check_dump_kind, "");
+  CLI::Option* marian =
+      verb->add_option("--from-marian", a->marian, "Print what a configuration of Marian means here, and exit")->type_name("FILE");
+  verb->add_option("--from-opennmt", a->opennmt, "Print what a configuration of OpenNMT-py means here, and exit")
+      ->type_name("FILE")
+      ->excludes(marian);
   verb->add_flag("--help-markdown", a->markdown, "Print the reference of all keys as Markdown")->group("");
   verb->add_flag("--names", a->names, "Print what Marian, OpenNMT-py, fairseq and Sockeye call the keys and options, and exit");
   verb->callback([verb, dump, a, arguments] { run_train(*verb, *dump, *a, *arguments); });

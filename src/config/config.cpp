@@ -240,4 +240,12 @@ std::string config_markdown(std::span<const ConfigSection> sections, const Defau
   return out;
 }
 
+std::vector<ConfigKeyHelp> config_key_help(std::span<const ConfigSection> sections) {
+  std::vector<ConfigKeyHelp> keys;
+  for (const auto& section : sections)
+    for (const auto& field : section.fields)
+      keys.push_back({section.name + "." + field.key, allowed_text(field), described(field.help, field.needs), field.choices});
+  return keys;
+}
+
 }  // namespace starling

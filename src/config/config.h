@@ -255,6 +255,13 @@ struct KeyExample {
 };
 std::string config_help(std::span<const ConfigSection> sections, std::span<const KeyExample> keys, const DefaultRemark& remark = {});
 
+// A key as man pages and completions of shells have it.
+struct ConfigKeyHelp {
+  std::string name, allowed, text;   // "section.key"
+  std::vector<std::string> choices;  // the words that it may be; empty: others
+};
+std::vector<ConfigKeyHelp> config_key_help(std::span<const ConfigSection> sections);
+
 // Help for every key as Markdown, one table per section.
 std::string config_markdown(std::span<const ConfigSection> sections, const DefaultRemark& remark = {});
 

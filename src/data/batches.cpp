@@ -67,14 +67,14 @@ Limits limits_of(int64_t batch_tokens, double source_factor) {
   return {batch_tokens, static_cast<int64_t>(static_cast<double>(batch_tokens) * source_factor)};
 }
 
-std::vector<double> checked_weights(const TokenStore& store, const BatchOptions& options) {
-  if (options.weights.empty()) return std::vector<double>(static_cast<size_t>(store.corpora()), 1.0);
-  if (static_cast<int64_t>(options.weights.size()) != store.corpora())
-    throw ConfigError(fmt::format("{} weights for {} corpora; give one for each", options.weights.size(), store.corpora()));
-  for (const double weight : options.weights)
+std::vector<double> checked_weights(const TokenStore& store, const std::vector<double>& weights) {
+  if (weights.empty()) return std::vector<double>(static_cast<size_t>(store.corpora()), 1.0);
+  if (static_cast<int64_t>(weights.size()) != store.corpora())
+    throw ConfigError(fmt::format("{} weights for {} corpora; give one for each", weights.size(), store.corpora()));
+  for (const double weight : weights)
     if (!std::isfinite(weight) || weight < 0 || weight > 1e4)
       throw ConfigError(fmt::format("a corpus weight is {}; choose 0 to 10000", weight));
-  return options.weights;
+  return weights;
 }
 
 std::string nothing_left(const FilterCounts& counts) {
@@ -91,8 +91,9 @@ class BatchStream::Epoch {
  public:
   Epoch(const BatchStream& stream, int64_t epoch)
       : number_(epoch),
-        corpora_(stream.corpora_),
-        order_(static_cast<uint64_t>(stream.samples_), stream.options_.seed, kOrderStream, static_cast<uint64_t>(epoch)) {
+        corpora_(stream.stages_[stream.stage_of(epoch)].corpora),
+        order_(static_cast<uint64_t>(stream.stages_[stream.stage_of(epoch)].samples), stream.options_.seed, kOrderStream,
+               static_cast<uint64_t>(epoch)) {
     for (size_t c = 0; c < corpora_.size(); ++c)
       choice_.emplace_back(static_cast<uint64_t>(std::max<int64_t>(1, corpora_[c].size)), stream.options_.seed,
                            static_cast<uint32_t>(1 + c), static_cast<uint64_t>(epoch));
@@ -118,32 +119,85 @@ class BatchStream::Epoch {
   std::vector<Permutation> choice_;
 };
 
-BatchStream::BatchStream(const TokenStore& store, const BatchOptions& options) : store_(store), options_(options) {
+BatchStream::BatchStream(const TokenStore& store, const BatchOptions& options)
+    : store_(&store), options_(options), entered_(options.first_epoch), position_{options.first_epoch, 0} {
   limits_of(options.batch_tokens, options.max_source_factor);
   if (!(options.max_source_factor >= 0.01 && options.max_source_factor <= 100))
     throw ConfigError(fmt::format("the source factor is {}; choose 0.01 to 100, e.g. 2", options.max_source_factor));
   if (options.window_batches < 1 || options.window_batches > 1'000'000)
     throw ConfigError(fmt::format("a window of {} batches is not possible; choose 1 to 1000000, e.g. 64", options.window_batches));
-  const std::vector<double> weights = checked_weights(store, options);
-  for (int64_t c = 0; c < store.corpora(); ++c) {
-    const int64_t size = store.corpus_size(c);
+  if (options.stages.empty())
+    stages_.push_back(make_stage(options.weights));
+  else
+    add_stages();
+}
+
+BatchStream::Stage BatchStream::make_stage(const std::vector<double>& given) const {
+  const std::vector<double> weights = checked_weights(*store_, given);
+  Stage stage;
+  for (int64_t c = 0; c < store_->corpora(); ++c) {
+    const int64_t size = store_->corpus_size(c);
     const int64_t samples = std::llround(weights[static_cast<size_t>(c)] * static_cast<double>(size));
-    if (samples > 0) corpora_.push_back({store.corpus_begin(c), size, samples, samples_});
-    samples_ += samples;
+    if (samples > 0) stage.corpora.push_back({store_->corpus_begin(c), size, samples, stage.samples, static_cast<size_t>(c)});
+    stage.samples += samples;
   }
-  if (samples_ == 0) throw DataError(nothing_left(store.counts()));
+  if (stage.samples == 0) throw DataError(nothing_left(store_->counts()));
+  stage.last_samples = stage.samples;
   // A window holds about window_batches batches. Its number of sentences is fixed, so that a window can be located without reading.
-  const double tokens_a_side = std::max(1.0, static_cast<double>(store.tokens()) / 2 / static_cast<double>(store.size()));
-  const double wanted = static_cast<double>(options.window_batches) * static_cast<double>(options.batch_tokens) / tokens_a_side;
-  window_samples_ = std::clamp<int64_t>(std::llround(wanted), 1, std::min<int64_t>(samples_, int64_t{1} << 26));
+  const double tokens_a_side = std::max(1.0, static_cast<double>(store_->tokens()) / 2 / static_cast<double>(store_->size()));
+  const double wanted = static_cast<double>(options_.window_batches) * static_cast<double>(options_.batch_tokens) / tokens_a_side;
+  stage.window_samples = std::clamp<int64_t>(std::llround(wanted), 1, std::min<int64_t>(stage.samples, int64_t{1} << 26));
+  return stage;
+}
+
+void BatchStream::add_stages() {
+  std::vector<double> mean(static_cast<size_t>(store_->corpora()));  // target tokens of a pair, by corpus
+  for (int64_t c = 0; c < store_->corpora(); ++c) {
+    double sum = 0;
+    for (int64_t i = 0; i < store_->corpus_size(c); ++i) sum += store_->lengths(store_->corpus_begin(c) + i).target;
+    if (store_->corpus_size(c) > 0) mean[static_cast<size_t>(c)] = sum / static_cast<double>(store_->corpus_size(c));
+  }
+  int64_t epoch = 0;
+  for (const CurriculumStage& each : options_.stages) {
+    Stage stage = make_stage(each.weights);
+    stage.first_epoch = epoch;
+    double tokens = 0;  // of an epoch
+    for (const Corpus& corpus : stage.corpora) tokens += mean[corpus.index] * static_cast<double>(corpus.samples);
+    if (&each != &options_.stages.back()) {
+      const double samples = std::max(1.0, each.target_tokens / tokens * static_cast<double>(stage.samples));
+      const auto whole = static_cast<int64_t>(samples) / stage.samples;
+      stage.last_samples = std::llround(samples - static_cast<double>(whole * stage.samples));
+      epoch += whole + (stage.last_samples > 0);
+      if (stage.last_samples == 0) stage.last_samples = stage.samples;
+    }
+    stages_.push_back(std::move(stage));
+  }
+}
+
+size_t BatchStream::stage_of(int64_t epoch) const {
+  size_t stage = stages_.size() - 1;
+  while (stages_[stage].first_epoch > epoch) --stage;
+  return stage;
+}
+
+int64_t BatchStream::samples(int64_t epoch) const {
+  const size_t stage = stage_of(epoch);
+  const bool last = stage + 1 < stages_.size() && stages_[stage + 1].first_epoch == epoch + 1;
+  return last ? stages_[stage].last_samples : stages_[stage].samples;
+}
+
+int64_t BatchStream::windows(int64_t epoch) const {
+  const int64_t each = stages_[stage_of(epoch)].window_samples;
+  return (samples(epoch) + each - 1) / each;
 }
 
 void BatchStream::fill(const Epoch& epoch, int64_t window, Window& to) const {
-  const int64_t begin = window * window_samples_, end = std::min(begin + window_samples_, samples_);
+  const int64_t each = stages_[stage_of(epoch.number())].window_samples;
+  const int64_t begin = window * each, end = std::min(begin + each, samples(epoch.number()));
   to.samples.clear();
   for (int64_t place = begin; place < end; ++place) {
     const int64_t pair = epoch.pair_at(place);
-    to.samples.push_back({place, pair, store_.lengths(pair)});
+    to.samples.push_back({place, pair, store_->lengths(pair)});
   }
   std::sort(to.samples.begin(), to.samples.end(), [](const Sample& a, const Sample& b) {
     return std::tie(a.lengths.target, a.lengths.source, a.place) < std::tie(b.lengths.target, b.lengths.source, b.place);
@@ -156,8 +210,17 @@ void BatchStream::fill(const Epoch& epoch, int64_t window, Window& to) const {
   for (size_t i = to.order.size(); i > 1; --i) std::swap(to.order[i - 1], to.order[random.below(i)]);
 }
 
+// Takes the text of an epoch.
+void BatchStream::enter(int64_t epoch) {
+  if (!options_.store_of || entered_ == epoch) return;
+  store_ = &options_.store_of(epoch);
+  stages_ = {make_stage(options_.weights)};
+  entered_ = epoch;
+}
+
 Batch BatchStream::next() {
   if (!loaded_) {
+    enter(position_.epoch);
     fill(Epoch(*this, position_.epoch), window_index_, window_);
     loaded_ = true;
   }
@@ -167,8 +230,9 @@ Batch BatchStream::next() {
   batch.index = position_.index;
   for (int64_t i = window_.cuts[static_cast<size_t>(batch_index)]; i < window_.cuts[static_cast<size_t>(batch_index) + 1]; ++i) {
     const Sample& sample = window_.samples[static_cast<size_t>(i)];
-    store_.append(sample.pair, batch.source, batch.target);
+    store_->append(sample.pair, batch.source, batch.target);
     batch.sample_ids.push_back(sample.place);
+    if (store_->weighted()) batch.weights.push_back(store_->weight(sample.pair));
     if (!options_.sampling.source) continue;
     const auto stream = 2 * static_cast<uint64_t>(sample.place);
     cut_anew(batch.source, *options_.sampling.source, stream);
@@ -194,7 +258,7 @@ void BatchStream::advance() {
   if (++in_window_ < window_.batches()) return;
   in_window_ = 0;
   loaded_ = false;
-  if (++window_index_ < windows()) return;
+  if (++window_index_ < windows(position_.epoch)) return;
   window_index_ = 0;
   position_ = {position_.epoch + 1, 0};
 }
@@ -203,9 +267,15 @@ void BatchStream::seek(const BatchPosition& position) {
   if (position.epoch < 0 || position.index < 0)
     throw DataError(fmt::format("epoch {}, batch {} is not a valid position; the saved state is damaged", position.epoch, position.index));
   loaded_ = false;
+  if (options_.store_of && position.index == 0) {  // whose text may not be there yet
+    position_ = position;
+    window_index_ = in_window_ = 0;
+    return;
+  }
+  enter(position.epoch);
   const Epoch epoch(*this, position.epoch);
   int64_t passed = 0;
-  for (int64_t window = 0; window < windows(); ++window) {
+  for (int64_t window = 0; window < windows(position.epoch); ++window) {
     fill(epoch, window, window_);
     if (position.index < passed + window_.batches()) {
       position_ = position;
@@ -228,7 +298,7 @@ int64_t BatchStream::count_batches(int64_t epoch_number) const {
   const Epoch epoch(*this, epoch_number);
   Window window;
   int64_t batches = 0;
-  for (int64_t i = 0; i < windows(); ++i) {
+  for (int64_t i = 0; i < windows(epoch_number); ++i) {
     fill(epoch, i, window);
     batches += window.batches();
   }
@@ -265,8 +335,10 @@ Batch sentences_of(const Batch& batch, int64_t begin, int64_t end) {
 }  // namespace
 
 void append(Batch& to, const Batch& more) {
-  CHECK(to.weights.empty() && more.weights.empty(), "batches whose sentences have weights");
+  if (to.weights.empty() && !more.weights.empty()) to.weights.assign(to.sample_ids.size(), 1.0f);
+  const size_t before = to.sample_ids.size();
   add_sentences(more, 0, more.target.sentences(), to);
+  if (!to.weights.empty()) to.weights.resize(before + more.sample_ids.size(), 1.0f);
 }
 
 std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,12 +25,23 @@ struct SubwordSampling {
   int64_t max_length = 256;
 };
 
+// A part of the training during which corpora have other weights. A stage has whole epochs and a last one that is cut short where its
+// target tokens are used up; subword sampling is not counted.
+struct CurriculumStage {
+  std::vector<double> weights;  // by corpus
+  double target_tokens = 0;     // of the stage; the last stage never ends
+};
+
 struct BatchOptions {
   int64_t batch_tokens = 4000;   // target tokens per batch, never exceeded except by a single longer sentence
   double max_source_factor = 2;  // source tokens per batch: at most this times batch_tokens
   int64_t window_batches = 64;   // batches sorted and cut together; larger: more even lengths, more memory
   uint64_t seed = 1;
-  std::vector<double> weights;  // by corpus; empty: 1 for each
+  std::vector<double> weights;          // by corpus; empty: 1 for each
+  std::vector<CurriculumStage> stages;  // in place of weights
+  // Where each epoch has a text of its own: returns its store, which must live as long as the epoch. Without stages.
+  std::function<const TokenStore&(int64_t epoch)> store_of;
+  int64_t first_epoch = 0;  // the epoch of the first store, with store_of
   SubwordSampling sampling;
 };
 
@@ -53,13 +65,21 @@ class BatchStream {
   /// epoch has fewer batches: the position then belongs to other data or options.
   void seek(const BatchPosition& position);
 
-  int64_t samples_per_epoch() const { return samples_; }
+  const TokenStore& store() const { return *store_; }
+  int64_t samples_per_epoch() const { return stages_.front().samples; }  // of the first stage
   /// Returns the number of batches in an epoch; costs a pass over its lengths.
   int64_t count_batches(int64_t epoch) const;
 
  private:
   struct Corpus {
     int64_t begin, size, samples, first;  // first pair and pairs in the store; samples per epoch; number of its first sample
+    size_t index;                         // of the corpus
+  };
+  struct Stage {
+    std::vector<Corpus> corpora;
+    int64_t samples = 0, window_samples = 0;  // of an epoch, of a window
+    int64_t first_epoch = 0;
+    int64_t last_samples = 0;  // of its last epoch
   };
   struct Sample {
     int64_t place, pair;  // position in the epoch's order (the sample id), pair in the store
@@ -74,14 +94,20 @@ class BatchStream {
   class Epoch;
 
   void fill(const Epoch& epoch, int64_t window, Window& to) const;
-  int64_t windows() const { return (samples_ + window_samples_ - 1) / window_samples_; }
+  void enter(int64_t epoch);
+  Stage make_stage(const std::vector<double>& weights) const;
+  void add_stages();
+  // Returns the index of an epoch's stage.
+  size_t stage_of(int64_t epoch) const;
+  int64_t samples(int64_t epoch) const;
+  int64_t windows(int64_t epoch) const;
   void advance();
   void cut_anew(PackedTokens& side, const SubwordSampler& sampler, uint64_t stream) const;
 
-  const TokenStore& store_;
+  const TokenStore* store_;
   BatchOptions options_;
-  std::vector<Corpus> corpora_;
-  int64_t samples_ = 0, window_samples_ = 0;
+  int64_t entered_ = 0;  // the epoch whose store it is, with store_of
+  std::vector<Stage> stages_;
   BatchPosition position_;
   Window window_;                             // the one that next() takes from, if loaded_
   int64_t window_index_ = 0, in_window_ = 0;  // its number, and the next batch within it

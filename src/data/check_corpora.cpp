@@ -17,7 +17,8 @@ constexpr int64_t kReportLines = 65536;  // lines between two looks at the clock
 
 struct CheckedFile {
   const CorpusFiles* corpus = nullptr;
-  std::string path;  // of one side; empty: the corpus is a tsv
+  std::string path;  // of one side, or of the weights; empty: the corpus is a tsv
+  bool weights = false;
   int64_t lines = 0;
   std::exception_ptr failure;
 };
@@ -46,8 +47,14 @@ void read_to_end(const Next& next, const Read& bytes_read, int64_t& lines, bool 
 void check(CheckedFile& file, bool speaks, CheckProgress& progress) {
   std::string_view line, other;
   try {
-    if (file.path.empty()) {
-      PairReader reader(*file.corpus);
+    if (file.weights) {
+      LineReader reader(file.path);
+      float weight = 0;
+      read_to_end([&] { return next_weight(reader, weight); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
+    } else if (file.path.empty()) {
+      CorpusFiles text = *file.corpus;
+      text.sentence_weights.clear();
+      PairReader reader(text);
       read_to_end([&] { return reader.next(line, other); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
     } else {
       LineReader reader(file.path);
@@ -72,7 +79,7 @@ void require_whole(const CheckedFile& source, const CheckedFile& target) {
 uint64_t corpus_bytes(const DataOptions& options) {
   uint64_t bytes = 0;
   for (const CorpusFiles& files : options.train)
-    for (const std::string& path : {files.source, files.target, files.tsv})
+    for (const std::string& path : {files.source, files.target, files.tsv, files.sentence_weights})
       if (struct stat info{}; !path.empty() && ::stat(path.c_str(), &info) == 0) bytes += static_cast<uint64_t>(info.st_size);
   return bytes;
 }
@@ -84,6 +91,7 @@ std::vector<int64_t> check_corpora(const DataOptions& options, int threads, cons
     PairReader opened(corpus);  // reports a missing file before an hour of reading
     files.push_back({&corpus, corpus.source});
     if (corpus.tsv.empty()) files.push_back({&corpus, corpus.target});
+    if (!corpus.sentence_weights.empty()) files.push_back({&corpus, corpus.sentence_weights, true});
   }
   CheckProgress progress{TaskProgress("data", say), corpus_bytes(options)};
   std::atomic<size_t> next{0};
@@ -106,6 +114,11 @@ std::vector<int64_t> check_corpora(const DataOptions& options, int threads, cons
     } else {
       require_whole(files[i], files[i + 1]);
       ++i;
+    }
+    if (i + 1 < files.size() && files[i + 1].weights) {
+      const CheckedFile& weights = files[++i];
+      if (weights.failure) std::rethrow_exception(weights.failure);
+      if (weights.lines != pairs.back()) throw unequal_lines(weights.corpus->name(), pairs.back(), weights.path, weights.lines);
     }
   }
   return pairs;

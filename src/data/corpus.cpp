@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <memory>
 
@@ -17,7 +18,9 @@ namespace {
 constexpr int64_t kMaxLength = int64_t{1} << 20;  // tokens per sentence; the token store's index has 24 bits for a length
 constexpr double kMaxWeight = 1e4;
 
-constexpr const char* kReadTwice = "parallel text cannot come from {}, as it may be read more than once; store it in a file and name that";
+constexpr const char* kReadTwice =
+    "parallel text cannot come from {}, as it may be read more than once; store it in a file and name that, or give the pairs as one pipe, "
+    "data.tsv";
 
 // Describes a source that can be read only once; "" for any other, or if it does not exist. /dev/null is just as empty the second time.
 const char* read_once(const std::string& path) {
@@ -36,26 +39,42 @@ const CorpusFiles& check_files(const CorpusFiles& files) {
     throw ConfigError(fmt::format("the corpus with {} = {} lacks its other side; name its {} file",
                                   files.source.empty() ? "target" : "source", files.source.empty() ? files.target : files.source,
                                   files.source.empty() ? "source" : "target"));
-  if (files.source == "-" || files.target == "-" || files.tsv == "-") throw ConfigError(fmt::format(kReadTwice, "standard input (-)"));
+  if (files.source == "-" || files.target == "-" || files.tsv == "-" || files.sentence_weights == "-")
+    throw ConfigError(fmt::format(kReadTwice, "standard input (-)"));
   return files;
 }
 
 }  // namespace
 
+bool is_pipe(const std::string& path) {
+  struct stat status {};
+  return path == "-" || (!path.empty() && ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode));
+}
+
 void require_files(const CorpusFiles& files) {
   check_files(files);
-  for (const std::string& path : {files.source, files.target, files.tsv})
+  for (const std::string& path : {files.source, files.target, files.tsv, files.sentence_weights})
     if (const std::string what = read_once(path); !what.empty())
       throw ConfigError(fmt::format(kReadTwice, fmt::format("{}, which is {}", path, what)));
 }
 
-void check_options(const DataOptions& options) {
+void check_options(const DataOptions& options, bool streams) {
   if (options.train.empty())
     throw ConfigError("there is no training corpus; name one with --data.source and --data.target, or under data.train");
+  const bool stream = streams && options.train.size() == 1 && is_pipe(options.train.front().tsv);
+  if (stream && (!options.train.front().source.empty() || !options.train.front().target.empty()))
+    throw ConfigError("a corpus is either two files, source and target, or one tsv; give exactly one of the two forms");
+  if (stream && (!options.stages.empty() || !options.train.front().sentence_weights.empty()))
+    throw ConfigError("data.stages and sentence-weights are for text in files, but data.tsv is a pipe; leave them out");
   for (const CorpusFiles& files : options.train) {
-    require_files(files);
+    if (!stream) require_files(files);
     if (!std::isfinite(files.weight) || files.weight < 0 || files.weight > kMaxWeight)
       throw ConfigError(fmt::format("the corpus {} has weight {}; choose one between 0 and {}", files.name(), files.weight, kMaxWeight));
+    if (!files.weights.empty() && options.stages.empty())
+      throw ConfigError(fmt::format("the corpus {} has weights by stage, but there are no data.stages; give one weight", files.name()));
+    if (!files.weights.empty() && files.weights.size() != options.stages.size() + 1)
+      throw ConfigError(fmt::format("the corpus {} has {} weights, but data.stages make {} stages; give one for each", files.name(),
+                                    files.weights.size(), options.stages.size() + 1));
   }
   if (options.max_length < 2 || options.max_length > kMaxLength)
     throw ConfigError(fmt::format("max-length is {} tokens; choose 2 to {}", options.max_length, kMaxLength));
@@ -65,9 +84,26 @@ void check_options(const DataOptions& options) {
 
 PairReader::PairReader(const CorpusFiles& files) : first_(check_files(files).tsv.empty() ? files.source : files.tsv) {
   if (files.tsv.empty()) second_.emplace(files.target);
+  if (!files.sentence_weights.empty()) weights_.emplace(files.sentence_weights);
+}
+
+bool next_weight(LineReader& file, float& weight) {
+  std::string_view line;
+  if (!file.next(line)) return false;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), weight);
+  if (error != std::errc() || end != line.data() + line.size() || !(weight >= 0 && weight <= kMaxWeight))
+    throw DataError(fmt::format("{}:{}: '{}' is not a weight; each line must be a number from 0 to {}", file.path(), file.line_number(),
+                                line.substr(0, 40), kMaxWeight));
+  return true;
 }
 
 bool PairReader::next(std::string_view& source, std::string_view& target) {
+  const bool more = next_pair(source, target);
+  if (weights_ && next_weight(*weights_, weight_) != more) unequal_weights();
+  return more;
+}
+
+bool PairReader::next_pair(std::string_view& source, std::string_view& target) {
   if (!second_) return next_columns(source, target);
   const bool first = first_.next(source), second = second_->next(target);
   if (first != second) unequal_lines(first);
@@ -95,9 +131,19 @@ void PairReader::unequal_lines(bool first_longer) {
   throw starling::unequal_lines(shorter.path(), shorter.line_number(), longer.path(), longer.line_number());
 }
 
+void PairReader::unequal_weights() {
+  std::string_view source, target;
+  float weight = 0;
+  while (next_pair(source, target)) {
+  }
+  while (next_weight(*weights_, weight)) {
+  }
+  throw starling::unequal_lines(first_.path(), first_.line_number(), weights_->path(), weights_->line_number());
+}
+
 DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string& b, int64_t b_lines) {
   if (a_lines > b_lines) return unequal_lines(b, b_lines, a, a_lines);
-  return DataError(fmt::format("{}:{}: has {} but {} has {}; the two sides must correspond line by line, align them again", a, a_lines,
+  return DataError(fmt::format("{}:{}: has {} but {} has {}; the two must correspond line by line, align them again", a, a_lines,
                                counted(a_lines, "line"), b, b_lines));
 }
 

@@ -19,23 +19,31 @@ struct CorpusFiles {
   std::string source, target;                    // either both of these,
   std::string tsv;                               // or this: source <tab> target
   double weight = 1;                             // how often an epoch shows a sentence of this corpus, on average
+  std::vector<double> weights;                   // the same in each stage of a curriculum; empty: `weight` in all
   std::string source_language, target_language;  // codes; "": those of the whole text
   std::string tag;                               // pieces in front of each source, with spaces between them
+  std::string sentence_weights;                  // a file with the loss weight of each pair, one a line; "": all 1
   std::string name() const { return tsv.empty() ? source + " + " + target : tsv; }
 };
 
 struct DataOptions {
   std::vector<CorpusFiles> train;
-  int64_t max_length = 256;  // tokens per side, end of sentence included; longer pairs are dropped
-  double max_ratio = 0;      // longer side over shorter side in tokens, pairs above it are dropped; 0: off
-  double subword_alpha = 0;  // alpha of the batches' SubwordSampler; 0: the stored tokens as they are
+  int64_t max_length = 256;       // tokens per side, end of sentence included; longer pairs are dropped
+  double max_ratio = 0;           // longer side over shorter side in tokens, pairs above it are dropped; 0: off
+  double subword_alpha = 0;       // alpha of the batches' SubwordSampler; 0: the stored tokens as they are
+  std::vector<double> stages;     // target tokens of each stage of a curriculum but the last; empty: there is one stage
+  int64_t window_lines = 200000;  // of a text that is a stream: lines that are shuffled together
 };
+
+/// Returns whether a path is standard input ("-") or a named pipe.
+bool is_pipe(const std::string& path);
 
 /// Throws ConfigError unless these are two sides or a tsv, in files that can be read more than once (pipes cannot).
 void require_files(const CorpusFiles& files);
 
-/// Throws ConfigError for invalid options: no corpus, half a pair, weights or limits out of range, standard input or a pipe.
-void check_options(const DataOptions& options);
+/// Throws ConfigError for invalid options: no corpus, half a pair, weights or limits out of range, standard input or a pipe. streams:
+/// a pipe is allowed as the tsv of the only corpus.
+void check_options(const DataOptions& options, bool streams = false);
 
 // Reads the sentence pairs of one corpus in order.
 class PairReader {
@@ -46,17 +54,25 @@ class PairReader {
   /// Gets the next pair, as views valid until the next call; returns false at the end. Throws DataError for everything LineReader refuses,
   /// for sides with unequal numbers of lines (naming both numbers) and for TSV lines without exactly two columns.
   bool next(std::string_view& source, std::string_view& target);
+  /// Returns the loss weight of the pair that next() returned; 1 without a file of them.
+  float weight() const { return weight_; }
 
   int64_t line_number() const { return first_.line_number(); }
   uint64_t bytes_read() const { return first_.bytes_read() + (second_ ? second_->bytes_read() : 0); }  // see LineReader
 
  private:
   bool next_columns(std::string_view& source, std::string_view& target);
+  bool next_pair(std::string_view& source, std::string_view& target);
   [[noreturn]] void unequal_lines(bool first_longer);
+  [[noreturn]] void unequal_weights();
 
   LineReader first_;
-  std::optional<LineReader> second_;
+  std::optional<LineReader> second_, weights_;
+  float weight_ = 1;
 };
+
+/// Gets the next weight of a file of them; returns false at its end. Throws DataError (file:line) for what is not a number from 0 to 10000.
+bool next_weight(LineReader& file, float& weight);
 
 /// Builds the error for sides with unequal numbers of lines; it begins with the last line of the shorter side.
 DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string& b, int64_t b_lines);

@@ -1,5 +1,6 @@
 // The file: ids, zeros up to a multiple of eight bytes, one 64-bit entry a pair and one more, ShardFacts. A pair's entry is the
-// position of its first id (40 bits) and its source length (24 bits); the next entry's position is where it ends.
+// position of its first id (40 bits) and its source length (24 bits); the next entry's position is where it ends. In a weighted shard the
+// weights of the pairs, f32, follow the entries, and zeros up to a multiple of eight bytes.
 #include "data/token_shard.h"
 
 #include <algorithm>
@@ -21,7 +22,9 @@ constexpr size_t kUnsummed = sizeof(uint64_t) + sizeof kMagic;  // the checksum 
 uint64_t rounded_up(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 uint64_t file_bytes(const ShardFacts& facts) {
-  return rounded_up(facts.tokens * facts.token_bytes) + 8 * (static_cast<uint64_t>(facts.counts.kept) + 1) + kEnd;
+  const auto kept = static_cast<uint64_t>(facts.counts.kept);
+  const uint64_t weights = facts.version == kWeightedShard ? rounded_up(sizeof(float) * kept) : 0;
+  return rounded_up(facts.tokens * facts.token_bytes) + 8 * (kept + 1) + weights + kEnd;
 }
 
 // Reads a file in pieces, hashes all bytes except the last kUnsummed, and keeps the last kEnd.
@@ -75,7 +78,7 @@ ShardFacts verify_shard(FileSystem& files, const std::string& directory, uint64_
   ShardFacts facts;
   std::memcpy(&facts, file.tail().data(), sizeof facts);
   if (std::memcmp(file.tail().data() + sizeof facts, kMagic, sizeof kMagic) != 0) refuse_token_file(path, "is not a whole shard of tokens");
-  if (facts.version != kTokenStoreVersion)
+  if (facts.version != kTokenStoreVersion && facts.version != kWeightedShard)
     refuse_token_file(path, fmt::format("has version {} instead of {}", facts.version, kTokenStoreVersion));
   if (facts.checksum != file.checksum()) refuse_token_file(path, "its checksum is wrong");
   if (facts.fingerprint != fingerprint || facts.number != number) refuse_token_file(path, "is another shard, renamed");
@@ -137,20 +140,23 @@ class ShardWriter::File {
   bool committed_ = false;
 };
 
-ShardWriter::ShardWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number, int token_bytes)
+ShardWriter::ShardWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number, int token_bytes,
+                         bool weighted)
     : file_(std::make_unique<File>(files, shard_path(directory, fingerprint, number))) {
   facts_.number = number;
   facts_.fingerprint = fingerprint;
   facts_.token_bytes = static_cast<uint32_t>(token_bytes);
+  if (weighted) facts_.version = kWeightedShard;
 }
 
 ShardWriter::~ShardWriter() = default;
 
-void ShardWriter::append(std::span<const int32_t> source, std::span<const int32_t> target) {
+void ShardWriter::append(std::span<const int32_t> source, std::span<const int32_t> target, float weight) {
   CHECK(!source.empty() && !target.empty() && source.size() >> kLengthBits == 0 && target.size() >> kLengthBits == 0, "lengths {} and {}",
         source.size(), target.size());
   CHECK(facts_.tokens + source.size() + target.size() < kMaxTokens, "{} tokens", facts_.tokens);
   entries_.push_back((facts_.tokens << kLengthBits) | source.size());
+  weights_.push_back(weight);
   for (const std::span<const int32_t> side : {source, target}) {
     facts_.tokens += side.size();
     if (facts_.token_bytes == 4) {
@@ -169,6 +175,11 @@ ShardFacts ShardWriter::finish(const FilterCounts& counts) {
   const uint64_t zeros = 0, bytes = facts_.tokens * facts_.token_bytes;
   file_->write(&zeros, rounded_up(bytes) - bytes);
   file_->write(entries_.data(), 8 * entries_.size());
+  if (facts_.version == kWeightedShard) {
+    const uint64_t size = sizeof(float) * weights_.size();
+    file_->write(weights_.data(), size);
+    file_->write(&zeros, rounded_up(size) - size);
+  }
   file_->write(&facts_, sizeof facts_ - sizeof facts_.checksum);
   facts_.checksum = file_->checksum();
   file_->write(&facts_.checksum, sizeof facts_.checksum);
@@ -184,6 +195,17 @@ ShardReader::ShardReader(FileSystem& files, const std::string& directory, const 
   if (file_->bytes().size() != file_bytes(facts)) refuse_token_file(path_, "has the wrong size");
   tokens_ = file_->bytes().data();
   entries_ = tokens_ + rounded_up(facts.tokens * facts.token_bytes);
+  if (facts.version == kWeightedShard) weights_ = entries_ + 8 * (facts.counts.kept + 1);
+}
+
+float ShardReader::weight(int64_t i) const {
+  CHECK(i >= 0 && i < pairs(), "pair {} of {}", i, pairs());
+  if (!weights_) return 1;
+  float weight = 0;
+  std::memcpy(&weight, weights_ + static_cast<int64_t>(sizeof weight) * i, sizeof weight);
+  guard_.require_whole();
+  if (!(weight >= 0 && weight <= 1e6f)) refuse_token_file(path_, fmt::format("the weight of pair {} is damaged", i));
+  return weight;
 }
 
 ShardReader::Pair ShardReader::pair(int64_t i) const {

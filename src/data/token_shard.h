@@ -25,6 +25,7 @@ struct FilterCounts {
 };
 
 constexpr uint32_t kTokenStoreVersion = 2;
+constexpr uint32_t kWeightedShard = 3;  // the version of a shard whose pairs have loss weights
 
 // The description of a shard, in the store's index and at the end of the shard's file.
 struct ShardFacts {
@@ -51,12 +52,13 @@ ShardFacts verify_shard(FileSystem& files, const std::string& directory, uint64_
 // A shard that is being written; it gets its final name in finish(). Errors are IoError.
 class ShardWriter {
  public:
-  ShardWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number, int token_bytes);
+  ShardWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number, int token_bytes,
+              bool weighted = false);
   /// Removes what was written, unless finish() succeeded.
   ~ShardWriter();
 
   /// Appends a pair; both sides end with end of sentence and are at most 2^24 - 1 tokens long.
-  void append(std::span<const int32_t> source, std::span<const int32_t> target);
+  void append(std::span<const int32_t> source, std::span<const int32_t> target, float weight = 1);
   /// Writes what is left, syncs and renames; `counts.kept` must be the number of pairs appended.
   ShardFacts finish(const FilterCounts& counts);
 
@@ -65,6 +67,7 @@ class ShardWriter {
   std::unique_ptr<File> file_;
   ShardFacts facts_;
   std::vector<uint64_t> entries_;
+  std::vector<float> weights_;
   std::vector<uint16_t> narrow_;  // scratch of append
 };
 
@@ -80,6 +83,9 @@ class ShardReader {
 
   int64_t pairs() const { return facts_.counts.kept; }
   Pair pair(int64_t i) const;
+  bool weighted() const { return weights_ != nullptr; }
+  /// Returns the loss weight of a pair; 1 in a shard without weights. Throws DataError if it is damaged.
+  float weight(int64_t i) const;
   /// Appends `count` ids from position `begin`; throws DataError if an id is not below `vocabulary_size`. `i` is the pair, for the message.
   void append(int64_t i, uint64_t begin, uint64_t count, int32_t vocabulary_size, std::vector<int32_t>& to) const;
 
@@ -88,7 +94,7 @@ class ShardReader {
   ShardFacts facts_;
   std::unique_ptr<MappedFile> file_;
   MappingGuard guard_;
-  const std::byte *tokens_ = nullptr, *entries_ = nullptr;
+  const std::byte *tokens_ = nullptr, *entries_ = nullptr, *weights_ = nullptr;
 };
 
 }  // namespace starling

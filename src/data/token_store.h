@@ -75,6 +75,8 @@ class TokenStore {
   PairLengths lengths(int64_t i) const;
   /// Appends pair i to both sides, end of sentence included; throws DataError if an id lies outside the vocabulary.
   void append(int64_t i, PackedTokens& source, PackedTokens& target) const;
+  bool weighted() const { return weighted_; }  // whether any pair has a loss weight
+  float weight(int64_t i) const { return shard_of(i).weight(i); }
 
  private:
   TokenStore() = default;
@@ -85,7 +87,7 @@ class TokenStore {
   int64_t pairs_ = 0, tokens_ = 0;
   int32_t source_size_ = 0, target_size_ = 0;  // of the vocabularies
   uint64_t fingerprint_ = 0;
-  bool reused_ = false;
+  bool reused_ = false, weighted_ = false;
   std::vector<FilterCounts> counts_;
   std::vector<int64_t> begins_;
 };
@@ -93,13 +95,14 @@ class TokenStore {
 // Writes a store pair by pair. Shards appear one by one; the store exists only after finish(). Errors are IoError.
 class TokenStoreWriter {
  public:
-  /// Creates `directory` if necessary; the sizes are those of the vocabularies.
-  TokenStoreWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, int64_t source_size, int64_t target_size);
+  /// Creates `directory` if necessary; the sizes are those of the vocabularies. weighted: pairs have loss weights.
+  TokenStoreWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, int64_t source_size, int64_t target_size,
+                   bool weighted = false);
   /// Removes a shard that was not ended.
   ~TokenStoreWriter();
 
   /// Appends a pair to the current shard; both sides end with end of sentence and are at most 2^24 - 1 tokens long.
-  void append(std::span<const int32_t> source, std::span<const int32_t> target);
+  void append(std::span<const int32_t> source, std::span<const int32_t> target, float weight = 1);
   /// Ends the current shard if pairs were read for it; `counts` describes these pairs, and `counts.kept` is the number appended.
   void end_shard(const FilterCounts& counts);
   /// Takes over an existing, verified shard, which must be the next one.
@@ -115,6 +118,7 @@ class TokenStoreWriter {
   FileSystem& files_;
   std::string directory_;
   uint64_t fingerprint_, source_size_, target_size_;
+  bool weighted_;
   std::unique_ptr<ShardWriter> shard_;
   std::vector<ShardFacts> shards_;
   std::vector<FilterCounts> counts_;

@@ -24,6 +24,7 @@ constexpr size_t kBlockBytes = size_t{1} << 20;
 
 struct TextPair {
   size_t begin, source, target;  // in Block::text: first byte, lengths
+  float weight;
 };
 
 struct Block {  // some pairs of one shard, or a whole shard that already exists
@@ -36,6 +37,7 @@ struct Block {  // some pairs of one shard, or a whole shard that already exists
 
   std::vector<int32_t> tokens;  // the worker's result: source and target of each pair kept
   std::vector<PairLengths> lengths;
+  std::vector<float> weights;  // of the same pairs
   FilterCounts counts;
 
   void clear() {
@@ -43,6 +45,7 @@ struct Block {  // some pairs of one shard, or a whole shard that already exists
     pairs.clear();
     tokens.clear();
     lengths.clear();
+    weights.clear();
     done.reset();
     ends_shard = ends_corpus = false;
     counts = {};
@@ -70,7 +73,7 @@ class BlockReader {
       block.done = done_[shard_++];
     } else {
       while (more) {
-        block.pairs.push_back({block.text.size(), source.size(), target.size()});
+        block.pairs.push_back({block.text.size(), source.size(), target.size(), reader_->weight()});
         block.text.append(source).append(target);
         block.ends_shard = ++in_shard_ == shard_pairs_;
         if (block.ends_shard || block.pairs.size() == kBlockPairs || block.text.size() >= kBlockBytes) break;
@@ -135,6 +138,7 @@ class Encoder {
       block.tokens.insert(block.tokens.end(), pair.source.begin(), pair.source.end());
       block.tokens.insert(block.tokens.end(), pair.target.begin(), pair.target.end());
       block.lengths.push_back({static_cast<int32_t>(pair.source.size()), static_cast<int32_t>(pair.target.size())});
+      block.weights.push_back(at.weight);
     }
   }
 
@@ -157,9 +161,10 @@ class Encoder {
 
 void write_pairs(const Block& block, TokenStoreWriter& writer) {
   const int32_t* at = block.tokens.data();
-  for (const PairLengths& lengths : block.lengths) {
+  for (size_t i = 0; i < block.lengths.size(); ++i) {
+    const PairLengths& lengths = block.lengths[i];
     const std::span<const int32_t> source(at, lengths.source), target(at + lengths.source, lengths.target);
-    writer.append(source, target);
+    writer.append(source, target, block.weights[i]);
     at += lengths.source + lengths.target;
   }
 }
@@ -230,6 +235,7 @@ uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, co
       facts += "tsv\n" + facts_of_file(files.tsv);
     }
     if (!files.tag.empty()) facts += "tag\n" + files.tag + "\n";
+    if (!files.sentence_weights.empty()) facts += "weights\n" + facts_of_file(files.sentence_weights);
   }
   return vocabulary_format::hash(facts);
 }
@@ -267,7 +273,9 @@ TokenStore TokenStore::open_or_build(FileSystem& files, const std::string& direc
   for (const auto& shard : done) pairs += shard ? shard->counts.total : 0;
   if (pairs > 0 && build.say) build.say(fmt::format("data: reusing the intact tokens of {} pairs; tokenising the rest", pairs));
   {
-    TokenStoreWriter writer(files, directory, fingerprint, source.size(), target.size());
+    const bool weighted =
+        std::any_of(data.train.begin(), data.train.end(), [](const CorpusFiles& c) { return !c.sentence_weights.empty(); });
+    TokenStoreWriter writer(files, directory, fingerprint, source.size(), target.size(), weighted);
     tokenize(data, source, target, build, done, writer);
   }
   return open(files, directory, build.threads);

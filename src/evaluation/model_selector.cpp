@@ -28,10 +28,18 @@ ModelSelector::ModelSelector(const std::vector<std::string>& metrics, const std:
 }
 
 ModelSelector::Verdict ModelSelector::consider(int64_t step, const std::vector<std::pair<std::string, double>>& scores) {
+  const auto score_of = [&](const Track& t) {
+    return std::find_if(scores.begin(), scores.end(), [&](const auto& s) { return s.first == t.metric; });
+  };
+  if (score_of(tracks_.front()) == scores.end()) return {};  // such as that of a script that failed: nothing is known
   ++validations_;
   for (Track& t : tracks_) {
-    const auto found = std::find_if(scores.begin(), scores.end(), [&](const auto& s) { return s.first == t.metric; });
-    const double score = found == scores.end() ? kNone : found->second;
+    const auto found = score_of(t);
+    if (found == scores.end()) {
+      t.last = kNone;
+      continue;
+    }
+    const double score = found->second;
     t.repeated = score == t.last ? t.repeated + 1 : 1;
     t.last = score;
     t.since = better_score(t.metric, score, t.top) ? 0 : t.since + 1;

@@ -29,7 +29,8 @@ class ModelSelector {
     std::string by;                     // the metric that decided; "": none did, and it is the latest of equals
     std::vector<std::string> messages;  // lines for people: constant metrics, and why the run does not stop
   };
-  // Takes the scores of the validation after an update, in any order; metrics without a score count as not improved.
+  // Takes the scores of the validation after an update, in any order. Metrics without a score do not count this time; without one of the
+  // deciding metric the whole validation does not.
   Verdict consider(int64_t step, const std::vector<std::pair<std::string, double>>& scores);
 
   // Returns whether to stop: no metric has improved within the patience, and the deciding one did change.

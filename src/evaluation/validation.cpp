@@ -6,9 +6,12 @@
 #include <iterator>
 #include <numeric>
 
+#include "base/files.h"
 #include "base/push_once.h"
+#include "base/text_files.h"
 #include "data/batches.h"
 #include "decode/framing.h"
+#include "evaluation/validation_script.h"
 #include "metrics/metrics.h"
 #include "parallel/output_shares.h"
 #include "parallel/stages.h"
@@ -83,7 +86,9 @@ Validator::Validator(const ValidConfig& config, const Vocabularies& vocabularies
       processes_(rank.processes),
       usable_(rank.usable),
       screen_(rank.screen),
-      stop_(rank.stop) {
+      stop_(rank.stop),
+      directory_(rank.directory),
+      step_(rank.step) {
   for (const ValidSet& set : config.texts()) read(set, rank);
 }
 
@@ -237,6 +242,10 @@ Validator::Result Validator::run(Model& model, Communicator& comm, const std::st
       result.example = fmt::format("{} => {} (reference: {})", sources_[at], hypotheses[at], references_[at]);
     }
     if (comm.rank() != 0) continue;
+    if (metric == kScriptMetric) {
+      if (progress.due()) progress.tell(-1, "valid.script");
+      continue;
+    }
     std::vector<double> values;
     double length_ratio = 0;
     for (const Text& text : texts_) {
@@ -253,10 +262,45 @@ Validator::Result Validator::run(Model& model, Communicator& comm, const std::st
     add(result, metric, values);
     if (metric == "bleu") result.length_ratio = length_ratio;
   }
+  const bool whole = comm.rank() != 0 || hypotheses.empty() || keep_and_score(hypotheses, result);
+  if (!config_.script.empty()) {
+    comm.barrier().wait(kNoDeadline);  // a script may take longer than a message's deadline
+    if (broadcast_text(comm, whole ? "" : kGivenUp) == kGivenUp) return {.stopped = true};
+  }
   entropy_seconds_ = entropy_seconds;
   translation_seconds_ = translation_seconds;
   result.seconds = steady_seconds() - start;
   return result;
+}
+
+bool Validator::keep_and_score(const std::vector<std::string>& translations, Result& result) {
+  const bool scores = std::find(config_.metrics.begin(), config_.metrics.end(), kScriptMetric) != config_.metrics.end();
+  if (directory_.empty() || (!scores && !config_.keep_translations)) return true;
+  bool interrupted = false;
+  const auto files = real_file_system();
+  const auto write = [&](const std::string& name, const std::vector<std::string>& lines) {
+    const std::string path = join_path(directory_, name);
+    files->replace_file(path, fmt::format("{}\n", fmt::join(lines, "\n")));
+    return path;
+  };
+  try {
+    files->make_directories(directory_);
+    const std::string path = write(fmt::format("{:07}.txt", step_()), translations);
+    if (scores) {
+      const ScriptResult script = run_validation_script(
+          config_.script, {path, write("sources.txt", sources_), write("references.txt", references_)}, 60 * config_.script_minutes, stop_);
+      interrupted = script.interrupted;
+      if (script.score)
+        result.scores.emplace_back(kScriptMetric, *script.score);
+      else
+        result.complaints.push_back(
+            fmt::format("warning: valid.script {}: {}; this validation has no score of it", config_.script, script.complaint));
+    }
+    if (!config_.keep_translations) files->remove(path);
+  } catch (const IoError& e) {
+    result.complaints.push_back(fmt::format("warning: the translations of this validation are not kept: {}", e.what()));
+  }
+  return !interrupted;
 }
 
 namespace {

@@ -49,8 +49,10 @@ struct ValidatorRank {
   std::string_view japanese = {};  // see choose_tokenizer
   int processes = 1;               // processes of the run on this host, which translate at the same time
   std::function<UsableMemory()> usable = [] { return usable_memory(); };
-  TaskScreen screen = {};           // where the progress of long validations is shown
-  std::function<bool()> stop = {};  // returns whether to give up; called often, by several threads
+  TaskScreen screen = {};                                     // where the progress of long validations is shown
+  std::function<bool()> stop = {};                            // returns whether to give up; called often, by several threads
+  std::string directory = {};                                 // where translations are kept and scripts find them
+  std::function<int64_t()> step = [] { return int64_t{0}; };  // the update whose model is validated
 };
 
 class Validator {
@@ -65,8 +67,9 @@ class Validator {
     std::vector<std::pair<std::string, Scores>> by_text;  // of each of several texts: "en:de valid.en"
     double length_ratio = -1;  // of the translations, as in MetricScore; -1 if BLEU is not measured, and on all ranks but 0
     double seconds = 0;
-    std::string example;   // a source, its translation and the reference, to look at
-    bool stopped = false;  // a rank was asked to give up: there are no scores; the same on all ranks
+    std::vector<std::string> complaints;  // what did not work, for people
+    std::string example;                  // a source, its translation and the reference, to look at
+    bool stopped = false;                 // a rank was asked to give up: there are no scores; the same on all ranks
   };
   // Must be called by all ranks that translate, with equal models or shards of them. Each replica scores and translates its share of the
   // sentences; rank 0 gets the result. `name` begins the progress lines. Backends of the searches, with the code that they have generated
@@ -94,6 +97,9 @@ class Validator {
   // Appends a metric's values for the texts to the result.
   void add(Result& result, const std::string& metric, const std::vector<double>& values) const;
 
+  // Writes the translations to a file, and lets valid.script score them. Returns false if that was interrupted.
+  bool keep_and_score(const std::vector<std::string>& translations, Result& result);
+
   // Return nullopt if a rank was asked to give up; the cross-entropy of each text.
   std::optional<std::vector<double>> cross_entropy(Model& model, Communicator& comm, TaskProgress& progress) const;
   std::optional<std::vector<std::string>> translate(Model& model, Communicator& comm, TaskProgress& progress);
@@ -106,6 +112,8 @@ class Validator {
   std::function<UsableMemory()> usable_;
   TaskScreen screen_;
   std::function<bool()> stop_;
+  std::string directory_;
+  std::function<int64_t()> step_;
   double entropy_seconds_ = 1, translation_seconds_ = 9;  // in the last run; initially a guess of their ratio
   double begun_ = 0;                                      // sum of these for the parts already done, during a run
   std::vector<Text> texts_;

@@ -37,7 +37,9 @@ Result kept_error(Result failed, Function f) noexcept {
 starling::v0::TranslateOptions options_of(const starling_options* given) {
   starling_options o;
   starling_default_options(&o);
-  if (given) std::memcpy(&o, given, std::min(given->size, sizeof o));  // callers of an older version have fewer members
+  if (given && given->size < sizeof o)  // when there are further members, this stays the size of the first version
+    throw starling::v0::Error(starling::v0::ErrorKind::usage, "the options were not set by starling_default_options(); call it first");
+  if (given) std::memcpy(&o, given, std::min(given->size, sizeof o));
   starling::v0::TranslateOptions options;
   if (o.beam != 0) options.beam = o.beam;
   options.n_best = o.n_best;
@@ -74,13 +76,16 @@ starling_translator* starling_open(const char* model, const char* device, int th
 
 void starling_close(starling_translator* translator) { delete translator; }
 
-void starling_default_options(starling_options* options) {
-  *options = {.size = sizeof *options, .beam = 0, .n_best = 1, .length_penalty = -1, .coverage_penalty = -1, .no_repeat_ngram = -1};
+void starling_fill_options(starling_options* options, size_t size) {
+  const starling_options all{.size = size, .n_best = 1, .length_penalty = -1, .coverage_penalty = -1, .no_repeat_ngram = -1};
+  std::memset(options, 0, size);
+  std::memcpy(options, &all, std::min(size, sizeof all));
 }
 
 starling_result* starling_translate(starling_translator* translator, const char* const* sentences, size_t count,
                                     const starling_options* options) {
   return kept_error<>(static_cast<starling_result*>(nullptr), [&] {
+    if (!translator || !sentences) throw starling::v0::Error(starling::v0::ErrorKind::usage, "there is no translator, or no sentences");
     return new starling_result{
         translator->translator.translate(std::vector<std::string>(sentences, sentences + count), options_of(options))};
   });
@@ -134,6 +139,7 @@ void starling_free_result(starling_result* result) { delete result; }
 char* starling_translate_document(starling_translator* translator, const char* text, int html, const starling_options* options) {
   return kept_error<>(static_cast<char*>(nullptr), [&] {
     using starling::v0::Format;
+    if (!translator || !text) throw starling::v0::Error(starling::v0::ErrorKind::usage, "there is no translator, or no text");
     const std::string done = translator->translator.translate_document(text, html ? Format::html : Format::text, options_of(options));
     char* copy = new char[done.size() + 1];
     std::memcpy(copy, done.c_str(), done.size() + 1);

@@ -9,7 +9,7 @@ namespace starling {
 v0::TrainResult v0::train(const std::string& configuration, const TrainOptions& options) {
   return guarded([&] {
     const Config config = load_run_config(configuration, options.keys);
-    require_data(config);
+    require_data(config, true);
     TrainingWatch watch{.silent = true, .signals = false};
     watch.stop = options.stop;
     if (options.event) watch.event = [&](std::string_view json) { options.event(std::string(json)); };

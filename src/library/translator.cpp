@@ -113,13 +113,18 @@ class v0::Translator::Impl {
       std::vector<Translation> translations;
       std::exception_ptr error;
       try {
-        if (outcome.end != Scheduler::End::done) throw Error(ErrorKind::data, outcome.error);
-        for (size_t i = 0; i < outcome.translations.size(); ++i)
-          translations.push_back(translation_of(outcome.translations[i], cut[i], sources.empty() ? nullptr : &sources[i], form));
+        guarded([&] {
+          if (outcome.end != Scheduler::End::done) std::rethrow_exception(outcome.cause);
+          for (size_t i = 0; i < outcome.translations.size(); ++i)
+            translations.push_back(translation_of(outcome.translations[i], cut[i], sources.empty() ? nullptr : &sources[i], form));
+        });
       } catch (...) {
         error = std::current_exception();
       }
-      done(std::move(translations), error);
+      try {
+        done(std::move(translations), error);
+      } catch (...) {  // the callback's own affair: sentences of others are under way in this thread
+      }
     };
     scheduler_.submit(std::move(sentences), search, serve_seconds(), std::numeric_limits<double>::infinity(), answer, form);
   }
@@ -148,7 +153,7 @@ class v0::Translator::Impl {
     scheduler_.submit(parts.parts(), search, serve_seconds(), std::numeric_limits<double>::infinity(),
                       [&](Scheduler::Outcome o) { promise.set_value(std::move(o)); });
     const Scheduler::Outcome outcome = future.get();
-    if (outcome.end != Scheduler::End::done) throw Error(ErrorKind::data, outcome.error);
+    if (outcome.end != Scheduler::End::done) std::rethrow_exception(outcome.cause);
     std::vector<PartTranslation> translations;
     for (const Candidates& c : outcome.translations) translations.push_back(c.empty() ? PartTranslation{} : c.front());
     return parts.assemble(translations, vocabularies().source(), vocabularies().target());

@@ -35,9 +35,26 @@ CommandOption option_of(const CLI::Option& o, const std::function<std::string(co
 
 }  // namespace
 
+void describe(Command& command, const std::vector<CommandOption>& known) {
+  for (CommandOption& option : command.options) {
+    if (!option.text.empty()) continue;
+    for (const CommandOption& each : known) {
+      if (std::find(option.names.begin(), option.names.end(), each.names.front()) == option.names.end()) continue;
+      const std::vector<std::string> names = std::move(option.names);
+      option = each;
+      option.names = names;
+      break;
+    }
+  }
+  for (Command& verb : command.verbs) describe(verb, known);
+}
+
 std::string brief(const std::string& text) {
-  std::string clause = text.substr(0, text.find_first_of(".:;\n"));
-  if (clause.size() > 80) clause.resize(clause.rfind(' ', 80));
+  size_t end = text.find_first_of(":;\n");
+  if (const size_t stop = text.find(". "); stop < end) end = stop;
+  std::string clause = text.substr(0, end);
+  if (clause.size() > 80) clause.resize(std::min<size_t>(clause.rfind(' ', 80), 80));
+  while (clause.ends_with('.')) clause.pop_back();
   return clause;
 }
 

@@ -26,6 +26,9 @@ struct Command {
 // Returns what `app` has, without what its help hides. `remarks` returns the text after an option's name, as help shows it.
 Command command_of(const CLI::App& app, const std::string& name, const std::function<std::string(const CLI::Option*)>& remarks);
 
+// Completes options that were registered by their names alone: of every command that has one of these names.
+void describe(Command& command, const std::vector<CommandOption>& known);
+
 // Returns the first clause of a description, at most 80 bytes of it.
 std::string brief(const std::string& text);
 

@@ -66,6 +66,12 @@ _{0}() {{
 {1}    esac
   done
   COMPREPLY=()
+  # --option=value comes as three words.
+  if [[ $current == = ]]; then
+    current=
+  elif [[ $previous == = ]]; then
+    previous=${{COMP_WORDS[COMP_CWORD - 2]}}
+  fi
   case "$command $previous" in
 {2}  esac
   if [[ -z $words && $current == -* ]]; then
@@ -75,14 +81,9 @@ _{0}() {{
     case "$command" in
 {4}    esac
   fi
-  if [[ -n $words ]]; then
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
-  else
-    compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
-  fi
+  [[ -z $words ]] || mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }}
-complete -F _{0} {0}
+complete -o bashdefault -o default -F _{0} {0}
 )",
                      name,
                      [&] {
@@ -100,6 +101,7 @@ std::string zsh_completion(const Command& program) {
     std::string function = c->name;
     std::replace(function.begin(), function.end(), ' ', '_');
     functions += fmt::format("_{}() {{\n", function);
+    if (!c->verbs.empty()) functions += "  local curcontext=\"$curcontext\" state line\n  typeset -A opt_args\n";
     if (!c->verbs.empty()) {
       functions += "  local -a verbs=(\n";
       for (const Command& verb : c->verbs)
@@ -111,7 +113,7 @@ std::string zsh_completion(const Command& program) {
       for (const std::string& option : o.names) {
         std::string text = option + "[" + in_brackets(o.text) + "]";
         if (!o.choices.empty())
-          text += fmt::format(":{}:({})", o.value, fmt::join(o.choices, " "));
+          text += fmt::format(":{}:({})", in_brackets(o.value), fmt::join(o.choices, " "));
         else if (!o.value.empty())
           text += ":" + in_brackets(o.value) + ":_files";
         functions += " \\\n    " + single_quoted(text);

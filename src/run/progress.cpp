@@ -11,8 +11,11 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/messages.h"
 #include "base/system_reason.h"
+#include "base/text_files.h"
+#include "base/this_host.h"
 
 namespace starling {
 namespace {
@@ -35,6 +38,8 @@ bool ends_within_line(const std::string& path) {
   std::fclose(file);
   return within;
 }
+
+double seconds_since_1970(ProgressOptions::Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
 
 void append(std::FILE* file, const std::string& path, const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) write_failed(path);
@@ -115,7 +120,8 @@ ProgressOptions console_progress(const std::string& mode) {
   return options;
 }
 
-Progress::Progress(ProgressOptions options) : options_(std::move(options)), log_(nullptr, close_file), events_(nullptr, close_file) {
+Progress::Progress(ProgressOptions options)
+    : options_(std::move(options)), log_(nullptr, close_file), events_(nullptr, close_file), scalars_(nullptr, close_file) {
   if (!options_.directory.empty()) open_files(options_.directory);
 }
 
@@ -127,6 +133,22 @@ void Progress::open_files(const std::string& directory) {
   append(events_.get(), directory + "/events.jsonl", early_events_);
   early_log_.clear();
   early_events_.clear();
+  if (!options_.tensorboard) return;
+  const double seconds = seconds_since_1970(options_.now());
+  scalars_path_ = fmt::format("{}/tensorboard/events.out.tfevents.{:.0f}.{}.{}", directory, seconds, this_host(), getpid());
+  real_file_system()->make_directories(parent_path(scalars_path_));
+  scalars_.reset(std::fopen(scalars_path_.c_str(), "ab"));
+  if (!scalars_) write_failed(scalars_path_);
+  append(scalars_.get(), scalars_path_, tensorboard_header(seconds));
+}
+
+// Numbers that are not finite are left out, which TensorBoard shows as a gap.
+void Progress::scalars(int64_t step, const Scalars& scalars) {
+  if (!scalars_) return;
+  Scalars finite;
+  for (const auto& [tag, value] : scalars)
+    if (std::isfinite(value)) finite.emplace_back(tag, value);
+  append(scalars_.get(), scalars_path_, tensorboard_record(seconds_since_1970(options_.now()), step, finite));
 }
 
 Progress::~Progress() {
@@ -233,6 +255,15 @@ void Progress::report(const TrainReport& r) {
     record["distinct"] = r.distinct;
   }
   event(record);
+  // The names of fairseq, whose users know them.
+  scalars(r.step, {{"train/loss", r.loss},
+                   {"train/ppl", std::exp(r.loss)},
+                   {"train/lr", r.learning_rate},
+                   {"train/gnorm", r.gradient_norm},
+                   {"train/wps", rate(r.target_tokens, r.seconds)},
+                   {"train/epoch", static_cast<double>(r.epoch)},
+                   {"train/noise_scale", r.noise_scale},
+                   {"train/reward", r.reward}});
 }
 
 namespace {
@@ -273,6 +304,15 @@ void Progress::validation(const ValidReport& r) {
   if (r.length_ratio >= 0) record["length_ratio"] = r.length_ratio;
   if (!r.by_text.empty()) record["by_text"] = by_text;
   event(record);
+  Scalars all;
+  const auto add = [&](const std::string& metric, double value, const std::string& of) {
+    all.emplace_back((metric == "cross-entropy" ? "valid/loss" : "valid/" + metric) + of, value);
+    if (metric == "cross-entropy") all.emplace_back("valid/ppl" + of, std::exp(value));
+  };
+  for (const auto& [metric, value] : r.scores) add(metric, value, "");
+  for (const auto& [name, of] : r.by_text)
+    for (const auto& [metric, value] : of) add(metric, value, "/" + name);
+  scalars(r.step, all);
 }
 
 void Progress::message(std::string_view text) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/task_progress.h"
+#include "storage/tensorboard.h"
 
 namespace starling {
 
@@ -25,6 +26,7 @@ struct ProgressOptions {
   using Time = std::chrono::system_clock::time_point;
 
   std::string directory;                           // the run directory, which must exist; "" = no files
+  bool tensorboard = false;                        // also writes scalars for TensorBoard, in a file of tensorboard/ below it
   bool files_later = false;                        // with "": lines and records are kept for open_files()
   bool live = false;                               // draw the live line
   std::function<void(std::string_view)> console;   // writes to the screen; empty = nowhere
@@ -99,6 +101,7 @@ class Progress {
 
  private:
   void line(const std::string& text);
+  void scalars(int64_t step, const Scalars& scalars);
   void draw(const TrainReport& report);
   void draw(const std::string& text);
   void erase();
@@ -109,7 +112,8 @@ class Progress {
 
   ProgressOptions options_;
   using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-  File log_, events_;
+  File log_, events_, scalars_;
+  std::string scalars_path_;
   size_t drawn_ = 0;  // columns of the live line on the screen
   std::string live_;
   ProgressOptions::Time last_draw_{};

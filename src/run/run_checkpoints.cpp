@@ -43,6 +43,12 @@ void RunCheckpoints::save() {
                            {"seconds", wall.seconds() - start}});
   });
   saved_ = run_.step();
+  if (!run_.text) return;
+  // The window before the one that comes next is needed too (first_window() in run_setup.cpp).
+  if (!saved_windows_.empty() && saved_windows_.back().first == run_.step()) saved_windows_.pop_back();
+  saved_windows_.emplace_back(run_.step(), std::max<int64_t>(run_.stream->position().epoch - 1, 0));
+  if (std::ssize(saved_windows_) > run_.config.checkpoint.keep) saved_windows_.pop_front();
+  if (std::ssize(saved_windows_) == run_.config.checkpoint.keep) run_.text->keep_from(saved_windows_.front().second);
 }
 
 std::vector<Part> RunCheckpoints::parts_of_first(const FetchWeights& fetch) const {

@@ -2,6 +2,9 @@
 // files.
 #pragma once
 
+#include <deque>
+#include <utility>
+
 #include "decode/model_directory.h"
 #include "run/rank_state.h"
 #include "run/run_parts.h"
@@ -39,7 +42,8 @@ class RunCheckpoints {
   RunStatus& status_;
   ValidationLoop& validations_;
   ActionsByTime& by_time_;
-  int64_t saved_ = -1;  // update of the newest checkpoint
+  int64_t saved_ = -1;                                     // update of the newest checkpoint
+  std::deque<std::pair<int64_t, int64_t>> saved_windows_;  // of a stream: of the newest checkpoints, update and first window needed
 };
 
 }  // namespace starling

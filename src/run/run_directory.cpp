@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "data/text_stream.h"
 #include "evaluation/text_roles.h"
 #include "evaluation/validation.h"
 #include "run/fine_tuning.h"
@@ -82,6 +83,16 @@ void RunDirectory::refuse_own_model() const {
 }
 
 // One process trains in a run directory at a time.
+void RunDirectory::begin_stream() {
+  lock();
+  if (config_.train.restart && !checkpoint_ && files_.exists(stream())) {
+    std::string place = path("before-restart-stream");
+    for (int n = 2; files_.exists(place); ++n) place = fmt::format("{}-{}", path("before-restart-stream"), n);
+    files_.rename(stream(), place);
+  }
+  made_.note_work(stream());
+}
+
 void RunDirectory::lock() {
   if (lock_) return;
   made_.note(path("lock"));
@@ -145,6 +156,7 @@ void RunDirectory::check_texts() {
     }
   if (!checkpoint_) TokenStore::require_own(files_, path("data"));
   for (const std::string& line : same_texts(config_)) say_("warning: " + line);
+  if (is_stream(config_.data)) return;
   texts_checked_ = !files_.exists(path("data"));
   if (texts_checked_) check_corpora(config_.data, threads_, say_);
 }
@@ -262,7 +274,7 @@ void RunDirectory::set_aside() {
   files_.make_directory(place);
   for (const std::string& name : found_)
     if (name.starts_with(".tmp-")) files_.remove_all(path("checkpoints/" + name));  // written in part
-  for (const char* name : {"best", "checkpoints", "train.log", "events.jsonl", "config.yml"})
+  for (const char* name : {"best", "checkpoints", "train.log", "events.jsonl", "config.yml", "validations", "tensorboard"})
     if (files_.exists(path(name))) files_.rename(path(name), join_path(place, name));
   files_.sync_directory(place);
   files_.sync_directory(config_.train.output);

@@ -26,7 +26,11 @@ class RunDirectory {
   // train.initial-model is not the configuration's; throws DataError or IoError if the texts cannot be used. Reports broken checkpoints to
   // `say`. All arguments must outlive this.
   RunDirectory(FileSystem& files, const Config& config, int threads, Say say);
-  const std::optional<Loaded>& checkpoint() const { return checkpoint_; }      // that the run resumes from
+  const std::optional<Loaded>& checkpoint() const { return checkpoint_; }  // that the run resumes from
+  // Locks the run for this process, which refuses if another one trains here, and notes that stream() may appear: it is removed if this
+  // start is refused, unless it was there before.
+  void begin_stream();
+  std::string stream() const { return path("stream"); }                        // directory of a text that comes from a pipe
   const std::optional<State>& state() const { return state_; }                 // of the checkpoint
   const std::optional<ModelDescription>& initial() const { return initial_; }  // of a new run with train.initial-model
 
@@ -51,9 +55,9 @@ class RunDirectory {
 
  private:
   std::string path(const std::string& name) const;
+  void lock();
   void refuse_foreign_directory() const;
   void refuse_own_model() const;
-  void lock();
   void find_checkpoint();
   // Lists in words what is left of a run that cannot be continued: best model, checkpoints, updates; "" if nothing is.
   std::string remains() const;

@@ -29,6 +29,7 @@ bool RunStatus::limits_reached() const {
 
 std::string RunStatus::limit_reached(int64_t stalled) const {
   const TrainConfig& t = run.config.train;
+  if (text_ended) return fmt::format("complete: the text has ended after {} lines", run.text->lines());
   if (early_stopped) return fmt::format("early stopping: {} not better in {} validations", run.config.valid.deciding_metric(), stalled);
   if (run.taken() >= run.max_steps)
     return run.max_steps < step_limit(t) ? fmt::format("complete: train.max-tokens {}", t.max_tokens)

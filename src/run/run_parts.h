@@ -12,6 +12,7 @@
 #include "comm/mesh.h"
 #include "comm/world.h"
 #include "data/batches.h"
+#include "data/text_stream.h"
 #include "replica/replica.h"
 #include "run/post_update_actions.h"
 #include "run/progress.h"
@@ -41,6 +42,8 @@ struct RunParts {
   std::optional<Mesh> mesh;
   std::optional<Vocabularies> vocabularies;
   std::optional<TokenStore> store;
+  std::optional<TextStream> text;  // in place of the store, where the text comes from a pipe: each window is an epoch
+  int64_t first_window = 0;        // of this start
   std::string data_digest;
   std::optional<BatchStream> stream;
   std::unique_ptr<Model> model;
@@ -66,6 +69,8 @@ struct RunParts {
   void wait_for_first() const { comm().barrier().wait(kNoDeadline); }
   int ranks_here() const { return world.simulated ? comm().size() : world.local_size; }  // that share this host's memory
   int64_t step() const { return replica->steps(); }
+  // Of the text, or of the stream's present window.
+  const TokenStore& tokens() const { return stream->store(); }
   // What limits and schedules count: updates, or, where the batch grows, batches of the stream.
   int64_t taken() const { return growth ? growth->taken() : step(); }
   Replicas replicas() const { return replica->strategy().replicas(); }
@@ -92,6 +97,7 @@ struct RunStatus {
   bool stopped = false;  // by a signal
   bool over = false;     // by the sums of an update, or by the time of earlier starts
   bool early_stopped = false;
+  bool text_ended = false;  // of a stream
 
   bool by_time;  // whether elapsed time matters before the limit
 

@@ -70,7 +70,7 @@ void RunReports::announce() {
                                {"step", run_.step()},
                                {"parameters", run_.model->parameters().declared_count()},
                                {"backend", run_.backend->describe()},
-                               {"pairs", run_.store->size()}};
+                               {"pairs", run_.tokens().size()}};
   if (run_.comm().size() > 1) announce_ranks(event);
   run_.progress.event(event);
 }
@@ -84,7 +84,7 @@ void RunReports::announce_choices() {
 void RunReports::announce_unknown() {
   if (!run_.first() || run_.step() > 0) return;
   const std::string line =
-      unknown_line(count_unknown(*run_.store, *run_.vocabularies), *run_.vocabularies, run_.config.train.initial_model);
+      unknown_line(count_unknown(run_.tokens(), *run_.vocabularies), *run_.vocabularies, run_.config.train.initial_model);
   if (!line.empty()) run_.say(line);
 }
 
@@ -159,7 +159,7 @@ void RunReports::warn() {
         "larger states are cut off at once: set model.clip to 0, or start with a wider bound, train.clip-start",
         clip));
   for (const std::string& key : idle_keys(run_.config)) run_.say("warning: " + key);
-  if (const std::string advice = small_corpus_advice(run_.config, run_.store->size(), run_.batches_per_epoch);
+  if (const std::string advice = run_.text ? "" : small_corpus_advice(run_.config, run_.store->size(), run_.batches_per_epoch);
       !advice.empty() && run_.step() == 0)
     run_.say(advice);
   const double warmup = warmup_of(run_.optimizer, static_cast<double>(schedule_end(run_))).updates;

@@ -108,8 +108,48 @@ void plan_steps(RunParts& run) {
   run.replica->share_parameters();
 }
 
+// A resumed run begins with the window that is under way, or with the one before if that is complete: it is there, while the next one may
+// have to be waited for.
+int64_t first_window(const RunParts& run) {
+  const std::optional<State>& state = run.directory->state();
+  if (!state) return 0;
+  const int64_t epoch = state->integer("epoch");
+  return state->integer("batch") == 0 ? std::max<int64_t>(epoch - 1, 0) : epoch;
+}
+
+void open_stream(RunParts& run) {
+  const Config& c = run.config;
+  const auto refuse = [](const char* what) { throw ConfigError(fmt::format("data.tsv is a pipe, {}", what)); };
+  if (run.world.simulated) refuse("which a simulated run would use up; give it files");
+  if (run.comm().size() > 1) refuse("which one process reads; train with one, or keep windows of the text in files");
+  if (c.train.max_epochs > 0) refuse("whose end is not known; leave train.max-epochs out");
+  if (BatchSizeSchedule::asked(c.train)) refuse("and batches that grow need a whole corpus; leave train.batch-... out");
+  // What the windows hold depends on the filters.
+  run.data_digest = fmt::format("stream {} {}", c.data.max_length, c.data.max_ratio);
+  const std::optional<State>& state = run.directory->state();
+  if (state && state->text("data") != run.data_digest)
+    throw ConfigError(
+        fmt::format("{}: this run was started with other text or filters than this pipe and these; restore them, or choose "
+                    "another train.output",
+                    c.train.output));
+  run.directory->begin_stream();
+  run.first_window = first_window(run);
+  run.text.emplace(*run.files, run.directory->stream(), c.data, run.vocabularies->source(), run.vocabularies->target(), run.first_window,
+                   run.say);
+  TextStream::Ready ready;
+  while ((ready = run.text->wait(run.first_window, [&] { return run.stop_asked(); })) == TextStream::Ready::empty) ++run.first_window;
+  if (ready == TextStream::Ready::stopped) throw ConfigError("stopped while the first text was waited for; the same call continues");
+  if (ready == TextStream::Ready::ended)
+    throw DataError(fmt::format("data.tsv {}: the text has ended after {} lines, none of which is a pair to train on", c.data.train[0].tsv,
+                                run.text->lines()));
+  const FilterCounts counts = run.text->tokens(run.first_window).counts();
+  run.say(fmt::format("data: a stream, in windows of {} lines; the first one has {} pairs, {} kept", c.data.window_lines, counts.total,
+                      counts.kept));
+}
+
 // Opens the tokens of the training text on every host.
 void open_store(RunParts& run) {
+  if (is_stream(run.config.data)) return open_stream(run);
   const WallClock wall;
   const double start = wall.seconds();
   const StoreBuild build{.threads = run.backend->threads(), .say = run.say};
@@ -132,7 +172,7 @@ void open_store(RunParts& run) {
 
 void set_up(RunParts& run) {
   const Config& config = run.config;
-  require_data(config);
+  require_data(config, true);
   if (BatchSizeSchedule::asked(config.train) && config.train.max_tokens == 0 && config.train.max_epochs == 0)
     throw ConfigError("train.batch-doubles-at and batch-follows-noise count the run in tokens; end it by train.max-tokens or max-epochs");
   if (run.first()) require_tokenizer(config.valid);
@@ -190,8 +230,11 @@ int64_t measuring_noise(const RunParts& run, int64_t micro_tokens) {
 }  // namespace
 
 void plan_batches(RunParts& run) {
-  run.stream.emplace(*run.store, batch_options(run.config, run.batch_tokens, *run.vocabularies));
-  run.batches_per_epoch = run.stream->count_batches(0);
+  BatchOptions options = batch_options(run.config, run.batch_tokens, *run.vocabularies);
+  options.first_epoch = run.first_window;
+  if (run.text) options.store_of = [&run](int64_t epoch) -> const TokenStore& { return run.text->tokens(epoch); };
+  run.stream.emplace(run.text ? run.text->tokens(run.first_window) : *run.store, options);
+  run.batches_per_epoch = run.stream->count_batches(run.first_window);
   run.replica->end_schedule_at(schedule_end(run));
   run.every = distances(run.config, schedule_end(run));
   if (BatchSizeSchedule::asked(run.config.train)) run.growth.emplace(run.config.train, run.batch_tokens, schedule_end(run));
@@ -215,6 +258,11 @@ BatchOptions batch_options(const Config& config, int64_t batch_tokens, const Voc
   options.batch_tokens = batch_tokens;
   options.seed = config.train.seed;
   for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
+  for (size_t stage = 0; stage <= config.data.stages.size() && !config.data.stages.empty(); ++stage) {
+    CurriculumStage& s = options.stages.emplace_back();
+    for (const CorpusFiles& corpus : config.data.train) s.weights.push_back(corpus.weights.empty() ? corpus.weight : corpus.weights[stage]);
+    if (stage < config.data.stages.size()) s.target_tokens = config.data.stages[stage];
+  }
   if (const double alpha = config.data.subword_alpha; alpha > 0) {
     options.sampling.source = std::make_shared<SubwordSampler>(vocabularies.source(), alpha);
     options.sampling.target = config.vocab.joint ? options.sampling.source : std::make_shared<SubwordSampler>(vocabularies.target(), alpha);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "data/text_stream.h"
 #include "text/normalization.h"
 #include "text/vocabulary_format.h"
 
@@ -101,6 +102,11 @@ Vocabulary open_vocabulary(const Config& c, FileSystem& files, Side side, const 
     }
   const double start = steady_seconds();
   const std::string name = path_of(c, side);
+  if (is_stream(c.data))
+    throw ConfigError(
+        fmt::format("the training text comes from a pipe, on which no vocabulary can be trained, and there is no {}; name an "
+                    "existing one: --{} FILE",
+                    name, side == Side::target ? "vocab.target" : "vocab.source"));
   say(fmt::format("vocabulary {}: training {} with {} pieces; normalization {}", name, c.vocab.training.type, c.vocab.training.size,
                   describe_normalization(c.vocab.training.normalization)));
   files.make_directories(parent_path(path));

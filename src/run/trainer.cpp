@@ -28,6 +28,7 @@ ProgressOptions progress_options(const Config& config, const World& world, const
     options.live = false;
   }
   options.event = watch.event;
+  options.tensorboard = config.log.tensorboard;
   return options;
 }
 
@@ -84,7 +85,7 @@ class Trainer {
     }
     if (watch_.resumed) watch_.resumed(true);
     while (!run_.driver->finished() && !status_.stopped)
-      if (update()) between_updates();
+      if (text_ready() && update()) between_updates();
     if (watch_.paused) watch_.paused(run_.driver->synchronous());
     // A checkpoint records what was validated.
     if (!status_.stopped && validates() && validations_.validated() != run_.step()) {
@@ -95,6 +96,24 @@ class Trainer {
     if (!checkpoints_.current()) save();
     reports_.end();
     return conclude();
+  }
+
+  // Waits for text, where it is a stream. Returns false at its end, or if the run is to stop.
+  bool text_ready() {
+    while (run_.text) {
+      const int64_t window = run_.stream->position().epoch;
+      const TextStream::Ready ready = run_.text->wait(window, [this] { return run_.stop_asked() || status_.time_is_up(); });
+      if (ready == TextStream::Ready::yes) return true;
+      if (ready == TextStream::Ready::empty) {
+        run_.stream->seek({window + 1, 0});
+        continue;
+      }
+      status_.text_ended = ready == TextStream::Ready::ended;
+      status_.stopped = run_.stop_asked();
+      status_.over = true;
+      return false;
+    }
+    return true;
   }
 
   bool served() const { return run_.replicas() == Replicas::served; }
@@ -136,7 +155,8 @@ class Trainer {
     run_.clock().spend(cost.forward(rows), [&] {
       refinement = sample_refinement(*run_.model, own, config_.refine, config_.train.seed, next, run_.micro_tokens);
     });
-    own.weights.assign(own.sample_ids.size(), static_cast<float>(config_.refine.likelihood_weight));
+    if (own.weights.empty()) own.weights.assign(own.sample_ids.size(), 1.0f);
+    for (float& weight : own.weights) weight *= static_cast<float>(config_.refine.likelihood_weight);
     return refinement;
   }
 

@@ -25,6 +25,8 @@ void ValidationLoop::open() {
   ValidatorRank rank{run_.first(), japanese, run_.ranks_here()};
   rank.screen = run_.progress.screen();
   rank.stop = [this] { return run_.stop_asked(); };
+  rank.directory = join_path(run_.config.train.output, "validations");
+  rank.step = [this] { return run_.step(); };
   validator_.emplace(config, *run_.vocabularies, rank);
   if (validator_->truncated() > 0) run_.say(fmt::format("validation: {} sentences were cut at 1000 tokens", validator_->truncated()));
   if (run_.first()) {
@@ -101,6 +103,7 @@ void ValidationLoop::consider(const Validator::Result& result, const FetchWeight
                             .length_ratio = result.length_ratio,
                             .example = result.example});
   for (const std::string& message : verdict.messages) run_.say(message);
+  for (const std::string& complaint : result.complaints) run_.say(complaint);
 }
 
 std::vector<std::string> ValidationLoop::advice() const {

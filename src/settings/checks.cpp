@@ -71,6 +71,12 @@ void check_train(const TrainConfig& c) {
 }
 
 void check_valid(const ValidConfig& c) {
+  const bool scripted = std::find(c.metrics.begin(), c.metrics.end(), kScriptMetric) != c.metrics.end();
+  if (scripted && c.script.empty())
+    throw ConfigError("valid.metrics has script, but valid.script is empty; give its command, or leave it out");
+  if (!scripted && !c.script.empty() && c.enabled())
+    throw ConfigError(
+        fmt::format("valid.script has no effect, since valid.metrics are {}; add script to them", fmt::join(c.metrics, ", ")));
   check_tokenizer_name(c.tokenize, "valid.tokenize");
   if (c.source.empty() != c.target.empty()) {
     throw ConfigError(fmt::format("valid.{} is set, but valid.{} is not; name both files, or none for no validation",
@@ -132,7 +138,11 @@ void check_parallel(const Config& c) {
 }  // namespace
 
 void check_settings(const Config& c) {
-  if (!c.data.train.empty()) require_data(c);
+  if (!c.data.train.empty()) require_data(c, true);
+  if (!c.data.stages.empty() && c.train.max_epochs > 0)
+    throw ConfigError(
+        "data.stages count target tokens, and an epoch of one is not one of another; end the run by train.max-tokens or "
+        "max-steps, not by max-epochs");
   check(c.languages, "data");
   check_model(c);
   check_family(c.model);

@@ -38,6 +38,13 @@ void visit(Visitor& v, DataSection& s) {
   v.shorthand("tsv", s.shorthand.tsv,
               "in place of both: source and target separated by a tab; short for train.0.tsv when there is one corpus");
   v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 8192);
+  v.field("window", s.options.window_lines,
+          "where tsv is a pipe (- is standard input): lines that are shuffled together (docs/guides/streams.md)", 1, 1000000000);
+  v.numbers(
+      "stages", s.options.stages,
+      "a curriculum: target tokens of each of its stages but the last, which goes on to the end; data.train.0.weights are the weights "
+      "of a corpus in them",
+      1.0, 1e15);
   v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0,
           1e6);
   v.field(
@@ -239,9 +246,9 @@ Config load_config(const std::string& path, const std::vector<Override>& overrid
   return parse_config(path.empty() ? "" : read_config_file(path), path, overrides, basis);
 }
 
-void require_data(const Config& config) {
+void require_data(const Config& config, bool streams) {
   try {
-    check_options(config.data);
+    check_options(config.data, streams);
   } catch (const ConfigError& e) {
     throw ConfigError(fmt::format("data: {}", e.what()));
   }
@@ -343,6 +350,10 @@ std::string everyday_reference() {
       {"train.batch-tokens", "25000"}, {"train.learning-rate", "0.0007"},     {"train.warmup", "1000"},       {"train.max-steps", "20000"},
       {"train.max-minutes", "60"},     {"valid.metrics", "bleu,chrf"},        {"valid.early-stopping", "10"}, {"checkpoint.every", "500"}};
   return of_defaults([](const auto& all) { return config_help(all, kKeys, by_corpus); });
+}
+
+std::vector<ConfigKeyHelp> config_key_help() {
+  return of_defaults([](const auto& all) { return config_key_help(all); });
 }
 
 std::string config_reference_markdown() {

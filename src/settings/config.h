@@ -31,6 +31,9 @@ void visit(Visitor& v, CorpusFiles& c) {
   v.field("target", c.target, "target text, one sentence a line; plain, .gz or .zst");
   v.field("tsv", c.tsv, "in place of source and target: one file, source and target separated by a tab");
   v.field("weight", c.weight, "how often an epoch shows a sentence of this corpus, on average", 0.0, 10000.0);
+  v.numbers("weights", c.weights, "its weight in each stage of a curriculum (data.stages); empty = weight in all of them", 0.0, 10000.0);
+  v.field("sentence-weights", c.sentence_weights,
+          "a file with a number for each pair, one a line, by which its loss is multiplied; plain, .gz or .zst; empty = 1 for all");
   v.field("source-language", c.source_language, "code of the corpus's source language; empty = data.source-language");
   v.field("target-language", c.target_language,
           "code of its target language; empty = data.target-language; corpora of several make a model for several directions");
@@ -60,6 +63,11 @@ void visit(Visitor& v, VocabConfig& c) {
           "memory is short",
           0, 1000000000);
   v.field("character-coverage", c.training.character_coverage, "share of the characters that get a piece of their own", 0.98, 1.0);
+  v.field("byte-fallback", c.training.byte_fallback,
+          "characters that get no piece become pieces of their bytes, so that nothing is unknown; takes 256 of the pieces");
+  v.field("split-digits", c.training.split_digits, "every digit is a piece of its own");
+  v.field("user-defined-symbols", c.training.whole,
+          "texts that are always one piece of their own, such as placeholders; without commas and spaces");
 }
 
 enum class Objective : uint8_t { likelihood, mixed };
@@ -151,6 +159,8 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("max-minutes", c.max_minutes, "stop after this many minutes of wall clock, resumed runs included; 0 = off", 0.0, kMostMinutes);
 }
 
+constexpr const char* kScriptMetric = "script";  // what valid.script prints; more is better
+
 // A text to validate on.
 struct ValidSet {
   std::string source, target;                    // files
@@ -174,8 +184,11 @@ struct ValidConfig {
   int64_t every = 0;           // updates, 0: see distances() in run/post_update_actions.h
   std::vector<std::string> metrics = {"cross-entropy", "bleu", "chrf"};
   std::string tokenize = "auto";  // see metrics/tokenizer_choice.h
-  SearchOptions search;           // see search_defaults() for presets
-  int64_t early_stopping = 0;     // validations without improvement, 0: off
+  std::string script;             // the metric kScriptMetric
+  double script_minutes = 10;
+  bool keep_translations = false;
+  SearchOptions search;        // see search_defaults() for presets
+  int64_t early_stopping = 0;  // validations without improvement, 0: off
   std::string early_stopping_metric = "first";
   int64_t batch_tokens = 4000;
 
@@ -199,8 +212,15 @@ void visit(Visitor& v, ValidConfig& c) {
           "updates between two validations; 0 = a tenth of the run, in updates or minutes, but at most 1000 updates; in a run limited by "
           "minutes, validations take at most a quarter of the time",
           0, 1000000000);
-  v.choice("metrics", c.metrics, {"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"},
-           "what is measured: cross-entropy per target token (nats), the others on one decoding, as raw text");
+  v.choice("metrics", c.metrics, {"cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu", "script"},
+           "what is measured: cross-entropy per target token (nats), the others on one decoding, as raw text; script = by valid.script");
+  v.field(
+      "script", c.script,
+      "a command of the shell that scores translations, more is better: it is called with the files of the translations, the sources and "
+      "the references behind it, and prints a number at the end of its last line; goes with metric script");
+  v.field("script-minutes", c.script_minutes, "a script that runs longer is killed", 0.01, 10000.0).needs("valid.script");
+  v.field("keep-translations", c.keep_translations,
+          "keep the translations of each validation in the run directory, validations/UPDATE.txt");
   v.field(
       "tokenize", c.tokenize,
       "tokenizer of bleu and gleu: 13a, intl, char, zh, ja-mecab, none, spm:FILE (a SentencePiece model); auto = by the references, 13a "
@@ -209,7 +229,7 @@ void visit(Visitor& v, ValidConfig& c) {
   v.field("early-stopping", c.early_stopping,
           "stop after this many validations in a row without improvement in any of metrics; 0 = off; a constant metric never stops a run",
           0, 1000000);
-  v.choice("early-stopping-metric", c.early_stopping_metric, {"first", "cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu"},
+  v.choice("early-stopping-metric", c.early_stopping_metric, {"first", "cross-entropy", "bleu", "chrf", "chrf++", "ter", "gleu", "script"},
            "metric that selects the best checkpoint; the others break ties, in their order; first = the first of metrics");
   v.field("batch-tokens", c.batch_tokens, "target tokens computed at once in validation", 1, 100000000);
 }
@@ -232,6 +252,7 @@ struct LogConfig {
   int64_t every = 0;  // updates, 0: see distances() in run/post_update_actions.h
   std::string format = "starling";
   std::string progress = "auto";  // auto | always | never
+  bool tensorboard = false;
 };
 template <class Visitor>
 void visit(Visitor& v, LogConfig& c) {
@@ -240,6 +261,9 @@ void visit(Visitor& v, LogConfig& c) {
           1000000000);
   v.choice("format", c.format, {"starling"}, "format of the log lines");
   v.choice("progress", c.progress, {"auto", "always", "never"}, "the live line; auto = when the output is a terminal");
+  v.field("tensorboard", c.tensorboard,
+          "also write the numbers of the log lines for TensorBoard: tensorboard --logdir RUN shows them; tags as fairseq's, train/loss, "
+          "valid/bleu");
 }
 
 struct Config {
@@ -283,8 +307,8 @@ Config load_record(const std::string& path);
 // Sets the model of a preset, and the search that was published with its family.
 void set_preset(const std::string& name, Config& config);
 
-// Throws ConfigError unless the configuration names valid training data.
-void require_data(const Config& config);
+// Throws ConfigError unless the configuration names valid training data. streams: as in check_options (data/corpus.h).
+void require_data(const Config& config, bool streams = false);
 
 // Returns YAML that reads back to the same Config: every key with its help as a comment if `full`, otherwise the keys that differ from the
 // defaults and those that are named (for an omitted key, the corpus would choose the value).
@@ -314,6 +338,7 @@ std::vector<std::string> all_config_names();
 // Returns all keys with help, allowed values and defaults, for `starling train --help-all`; config_reference_markdown() returns them as the
 // tables of docs/reference/config.md.
 std::string config_reference();
+std::vector<ConfigKeyHelp> config_key_help();
 // Returns the keys that most people set, with examples, for `starling train --help`.
 std::string everyday_reference();
 std::string config_reference_markdown();

@@ -97,7 +97,8 @@ double estimated_epoch(const Config& config) {
   const auto files = real_file_system();
   double pieces = 0;
   for (const CorpusFiles& corpus : config.data.train)
-    pieces += corpus.weight * (estimated_pieces(*files, corpus.target) + estimated_pieces(*files, corpus.tsv) / 2);
+    if (!is_pipe(corpus.tsv))
+      pieces += corpus.weight * (estimated_pieces(*files, corpus.target) + estimated_pieces(*files, corpus.tsv) / 2);
   return pieces;
 }
 

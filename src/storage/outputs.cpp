@@ -46,6 +46,7 @@ constexpr std::string_view kRun[] = {
     "data",          "data.new",       "data.half",       // tokens
     "checkpoints",   "best",                              // models
     "train.log",     "events.jsonl",   "lock",            // records
+    "validations",   "tensorboard",    "stream",          // translations, scalars, text from a pipe
 };
 // ".tmp-" and ".old-" mark a directory that is being replaced (storage/checkpoint.h).
 constexpr std::string_view kRunBeginnings[] = {"best-before-", "before-restart", ".tmp-", ".old-"};

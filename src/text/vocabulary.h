@@ -93,6 +93,9 @@ struct VocabularyOptions {
   int64_t size = 8000;                   // pieces; the result has fewer if the text does not yield that many
   std::string normalization = "spaces";  // one of kNormalizations (text/normalization.h)
   int64_t sample_lines = 0;              // distinct lines; 0: as many as memory and time allow
+  bool byte_fallback = false;            // characters without a piece become bytes instead of <unk>
+  bool split_digits = false;             // every digit is a piece of its own
+  std::vector<std::string> whole;        // texts that are always one piece; without commas and white space
   std::vector<std::string> symbols;      // pieces that stand for no text, such as the tags of languages; without commas
   double character_coverage = 0.9999;    // share of characters with a piece of their own; the rest becomes <unk>
   uint64_t seed = 1;                     // of the sample

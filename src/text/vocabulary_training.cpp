@@ -128,6 +128,9 @@ void check_options(const VocabularyOptions& options) {
                                   options.sample_lines));
   if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1))
     throw ConfigError(fmt::format("the character coverage is {}; choose 0.98 to 1, e.g. 0.9999", options.character_coverage));
+  for (const std::string& text : options.whole)
+    if (text.empty() || text.find_first_of(", \t\r\n") != std::string::npos)
+      throw ConfigError(fmt::format("the user-defined symbol '{}' is not allowed; it must have neither commas nor spaces", text));
   if (options.threads < 1 || options.threads > 128)
     throw ConfigError(fmt::format("the vocabulary's threads are {}; choose 1 to 128", options.threads));
 }
@@ -149,6 +152,9 @@ TrainerArguments trainer_arguments(const VocabularyOptions& options, bool counts
       {"bos_id", "1"},
       {"eos_id", "2"},
       {"pad_id", "-1"}};
+  if (options.byte_fallback) arguments.emplace("byte_fallback", "true");
+  if (options.split_digits) arguments.emplace("split_digits", "true");
+  if (!options.whole.empty()) arguments.emplace("user_defined_symbols", fmt::format("{}", fmt::join(options.whole, ",")));
   if (!options.symbols.empty()) arguments.emplace("control_symbols", fmt::format("{}", fmt::join(options.symbols, ",")));
   return arguments;
 }

@@ -261,6 +261,47 @@ TEST(BatchStream, WeighsCorpora) {
   EXPECT_NE(epochs[0], epochs[1]);  // another quarter of corpus 0
 }
 
+// Two corpora of 1500 and 500 pairs: the first alone for 1.5 epochs of its tokens, both with weights 0.2 and 2 for 0.5, then the second.
+TEST(BatchStream, ChangesWeightsByStages) {
+  const TemporaryDirectory directory;
+  const TokenStore store = test::numbered_store(directory, {1500, 500});
+  const auto tokens = [&](int64_t begin, int64_t end) {
+    double sum = 0;
+    for (int64_t i = begin; i < end; ++i) sum += store.lengths(i).target;
+    return sum;
+  };
+  const double first = tokens(0, 1500), second = tokens(1500, 2000);
+  BatchOptions options = small_batches();
+  options.stages = {{{1, 0}, 1.5 * first}, {{0.2, 2}, 0.5 * (0.2 * first + 2 * second)}, {{0, 1}}};
+  BatchStream stream(store, options);
+  // Epochs: 1500 samples of the first corpus, 750 of it, 650 of 300 and 1000 samples of both, 500 of the second from then on.
+  const auto samples = [&](int64_t epoch, bool of_first) {
+    int64_t count = 0;
+    for (const auto& [pair, times] : count_pairs(epoch_of(stream, epoch))) count += (pair < 1500) == of_first ? times : 0;
+    return count;
+  };
+  EXPECT_EQ(samples(0, true), 1500);
+  EXPECT_EQ(samples(0, false), 0);
+  EXPECT_EQ(samples(1, true), 750);
+  EXPECT_EQ(samples(1, false), 0);
+  EXPECT_EQ(samples(2, true) + samples(2, false), 650);
+  EXPECT_NEAR(static_cast<double>(samples(2, false)), 500, 40) << "a half of a shuffled epoch has about half of each";
+  for (const int64_t epoch : {3, 4, 9}) {
+    EXPECT_EQ(samples(epoch, true), 0);
+    EXPECT_EQ(count_pairs(epoch_of(stream, epoch)).size(), 500u);
+  }
+  // Running from the beginning passes the same positions and batches as seeking.
+  stream.seek({0, 0});
+  BatchStream seeking(store, options);
+  while (stream.position().epoch < 5) {
+    const BatchPosition position = stream.position();
+    const Batch batch = stream.next();
+    if (position.index % 7 != 0) continue;
+    seeking.seek(position);
+    EXPECT_TRUE(same(seeking.next(), batch)) << position.epoch << " " << position.index;
+  }
+}
+
 TEST(BatchStream, RefusesImpossibleOptions) {
   const TemporaryDirectory directory;
   const TokenStore store = test::numbered_store(directory, {10});

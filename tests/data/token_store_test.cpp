@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "data/batches.h"
 #include "data/tokenize.h"
 #include "tests/data/fixtures.h"
 #include "tests/files/memory_files.h"
@@ -96,6 +97,52 @@ TEST_F(TokenStoreTest, ATagStandsInFrontOfEachSource) {
   EXPECT_TRUE(build().reused());
   options_.train.back().tag = "▁missing";
   EXPECT_THROW(build(), ConfigError);
+}
+
+// The weights of the pairs that the filters kept, in both corpora and all shards; batches have them.
+TEST_F(TokenStoreTest, WeightsFollowTheirSentences) {
+  write_corpus("ka lo\n\nmi\nlo\nka\n", "ka\nlo\nmi\nlo\nmi\n");
+  options_.train.push_back(options_.train.front());
+  options_.train.back().sentence_weights = directory_.write("w", "0.5\n9\n0\n1e-3\n3\n");
+  build_shards(2);
+  const TokenStore store = build();
+  EXPECT_TRUE(store.reused());
+  EXPECT_TRUE(store.weighted());
+  std::vector<float> weights;
+  for (int64_t i = 0; i < store.size(); ++i) weights.push_back(store.weight(i));
+  EXPECT_THAT(weights, ElementsAre(1, 1, 1, 1, 0.5f, 0, 1e-3f, 3));
+  BatchStream stream(store, {.batch_tokens = 6});
+  std::map<int64_t, float> of_pair;
+  while (stream.position().epoch == 0) {
+    const Batch batch = stream.next();
+    ASSERT_EQ(batch.weights.size(), batch.sample_ids.size());
+    for (size_t b = 0; b < batch.weights.size(); ++b) of_pair[batch.sample_ids[b]] = batch.weights[b];
+  }
+  std::vector<float> all;
+  for (const auto& [place, weight] : of_pair) all.push_back(weight);
+  std::sort(all.begin(), all.end());
+  std::sort(weights.begin(), weights.end());
+  EXPECT_EQ(all, weights);
+  options_.train.back().sentence_weights.clear();
+  EXPECT_FALSE(build().reused());
+  EXPECT_FALSE(build().weighted());
+}
+
+TEST_F(TokenStoreTest, WrongWeightsAreNamed) {
+  write_corpus("ka\nlo\nmi\n", "ka\nlo\nmi\n");
+  const auto message = [&](const std::string& weights) {
+    options_.train.back().sentence_weights = directory_.write("w", weights);
+    try {
+      build();
+    } catch (const DataError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(message("1\nx\n1\n"), HasSubstr("w:2: 'x' is not a weight"));
+  EXPECT_THAT(message("1\n-1\n1\n"), HasSubstr("w:2: '-1' is not a weight"));
+  EXPECT_THAT(message("1\n1\n"), AllOf(HasSubstr("w:2: has 2 lines"), HasSubstr("has 3")));
+  EXPECT_THAT(message("1\n1\n1\n1\n"), AllOf(HasSubstr(":3: has 3 lines"), HasSubstr("has 4")));
 }
 
 TEST_F(TokenStoreTest, DoesNotDependOnThreads) {

@@ -1,0 +1,58 @@
+// Configurations of other programs as ones of ours: `starling train --from-marian`, `--from-opennmt`.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace starling {
+
+struct Conversion {
+  std::vector<std::pair<std::string, std::string>> keys;  // of ours, "train.seed", and their values as text
+  // A line each for people: what is approximate, what has no counterpart, and what is not needed here.
+  std::vector<std::string> approximate, missing, not_needed;
+};
+
+// Converts the text of a YAML file; `file` is its name in messages. Throws ConfigError if it is not a map, or has a value that is not of
+// its option's kind.
+Conversion convert_marian(const std::string& text, const std::string& file);
+Conversion convert_opennmt(const std::string& text, const std::string& file);
+
+// The options of a file, each of which is taken once, and what is made of them.
+class PeerOptions {
+ public:
+  // peer: the letter of PeerName::peers.
+  PeerOptions(const std::string& text, const std::string& file, char peer);
+
+  // Return the value, or nothing if the option is not there; it counts as taken then. A list's first value counts as a scalar's.
+  std::optional<std::string> text(const std::string& name);
+  std::vector<std::string> list(const std::string& name);
+  std::optional<double> number(const std::string& name);
+  bool flag(const std::string& name);
+  bool has(const std::string& name) const { return values_.contains(name); }
+  // Takes options whose value is of no interest.
+  void take(std::initializer_list<const char*> names);
+  // The options that begin with a prefix, which is cut off: those of a map, "data/corpus_1/path_src".
+  std::vector<std::string> names_below(const std::string& prefix) const;
+
+  void set(const std::string& key, const std::string& value) { result_.keys.emplace_back(key, value); }
+  void set(const std::string& key, double value);
+  // Sets a key to an option's value, if that is there.
+  void copy(const std::string& name, const std::string& key);
+  void approximate(const std::string& line) { result_.approximate.push_back(line); }
+  void missing(const std::string& line) { result_.missing.push_back(line); }
+
+  // Returns the result, with a note for each option that has not been taken.
+  Conversion done();
+
+ private:
+  std::string file_;
+  char peer_;
+  std::map<std::string, std::vector<std::string>> values_;  // lists by value; maps by "outer/inner"
+  std::map<std::string, bool> taken_;
+  Conversion result_;
+};
+
+}  // namespace starling

@@ -1,0 +1,212 @@
+// Configurations of Marian and OpenNMT-py as they stand in their users' repositories.
+#include "migration/conversion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "settings/config.h"
+
+namespace starling {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Every value is one that we accept.
+Config loaded(const Conversion& c) { return load_config("", c.keys); }
+
+// A teacher of Mozilla's pipeline, with what the pipeline gives on the command line.
+constexpr const char* kMozilla = R"(
+train-sets: [corpus.en.gz, corpus.de.gz]
+valid-sets: [devset.en, devset.de]
+vocabs: [vocab.spm, vocab.spm]
+model: models/model.npz
+dim-vocabs: [32000, 32000]
+type: transformer
+enc-depth: 6
+dec-depth: 2
+transformer-decoder-autoreg: rnn
+dec-cell: ssru
+dim-emb: 1024
+transformer-dim-ffn: 4096
+transformer-heads: 16
+transformer-postprocess: dan
+transformer-preprocess: ""
+transformer-ffn-activation: relu
+transformer-dropout: 0.1
+tied-embeddings-all: true
+label-smoothing: 0.1
+exponential-smoothing: 0.0001
+learn-rate: 0.0003
+lr-decay-inv-sqrt: [16000]
+lr-warmup: "16000"
+optimizer-params: [0.9, 0.98, 1e-09]
+clip-norm: 0
+cost-type: ce-mean-words
+mini-batch-words: 5000
+optimizer-delay: 2
+devices: [0, 1]
+disp-freq: "1000"
+save-freq: "5000"
+valid-freq: "5000"
+early-stopping: 20
+valid-metrics: [chrf, ce-mean-words, bleu-detok]
+beam-size: 12
+normalize: 1.0
+sentencepiece-options: --character_coverage=1.0 --byte_fallback --split_digits --user_defined_symbols=__source__,__target__
+guided-alignment: corpus.aln.gz
+guided-alignment-cost: ce
+keep-best: true
+overwrite: true
+shuffle: batches
+after: 10e
+seed: 1234
+quiet-translation: true
+unheard-of: 5
+)";
+
+TEST(Conversion, OfMozillasTeacher) {
+  const Conversion c = convert_marian(kMozilla, "teacher.yml");
+  const Config config = loaded(c);
+  EXPECT_EQ(config.data.train.at(0).source, "corpus.en.gz");
+  EXPECT_EQ(config.valid.target, "devset.de");
+  EXPECT_EQ(config.vocab.source, "vocab.spm");
+  EXPECT_TRUE(config.vocab.joint && config.vocab.training.byte_fallback && config.vocab.training.split_digits);
+  EXPECT_EQ(config.vocab.training.size, 32000);
+  EXPECT_EQ(config.vocab.training.whole, (std::vector<std::string>{"__source__", "__target__"}));
+  EXPECT_EQ(config.model.encoder_layers, 6);
+  EXPECT_EQ(config.model.decoder_layers, 2);
+  EXPECT_EQ(config.train.batch_tokens, 5000 * 2 * 2);
+  EXPECT_EQ(config.train.optimizer.learning_rate, 0.0003);
+  EXPECT_EQ(config.train.optimizer.clip_norm, 0);
+  EXPECT_DOUBLE_EQ(config.train.optimizer.ema, 0.9999);
+  EXPECT_EQ(config.train.max_epochs, 10);
+  EXPECT_EQ(config.train.output, "models");
+  EXPECT_EQ(config.valid.metrics, (std::vector<std::string>{"chrf", "cross-entropy", "bleu"}));
+  EXPECT_EQ(config.valid.early_stopping, 20);
+  EXPECT_EQ(config.valid.search.length_penalty_form, LengthPenaltyForm::power);
+  EXPECT_EQ(config.checkpoint.every, 5000);
+  EXPECT_THAT(c.missing, Contains(HasSubstr("guided-alignment")));
+  EXPECT_THAT(c.missing, Contains(HasSubstr("unheard-of")));
+  EXPECT_THAT(c.not_needed, Contains(HasSubstr("keep-best")));
+  EXPECT_THAT(c.approximate, Contains(HasSubstr("devices")));
+}
+
+// OPUS-MT-train's Makefile gives these.
+TEST(Conversion, OfOpusMt) {
+  const Conversion c = convert_marian(R"(
+task: transformer-base
+train-sets: [train.src.spm.gz, train.trg.spm.gz]
+vocabs: [opus.vocab.yml, opus.vocab.yml]
+mini-batch-fit: true
+workspace: 13000
+maxi-batch: 500
+valid-mini-batch: 16
+early-stopping: 15
+valid-freq: 10000
+valid-metrics: [perplexity, translation]
+valid-script-path: ./validate.sh
+after-epochs: 0
+after: 1Gt
+exponential-smoothing: true
+)",
+                                      "opus.yml");
+  const Config config = loaded(c);
+  EXPECT_EQ(config.model.encoder_layers, 6);
+  EXPECT_EQ(config.train.max_tokens, 1000000000);
+  EXPECT_EQ(config.valid.script, "./validate.sh");
+  EXPECT_EQ(config.vocab.source, "");
+  EXPECT_THAT(c.missing, Contains(HasSubstr("mini-batch-fit")));
+  EXPECT_THAT(c.missing, Contains(HasSubstr("vocabs")));
+}
+
+TEST(Conversion, MariansDefaultsAreWrittenOut) {
+  const Config config = loaded(convert_marian("type: transformer\n", "m.yml"));
+  EXPECT_EQ(config.model.encoder_layers, 1);
+  EXPECT_EQ(config.model.dropout, 0);
+  EXPECT_EQ(config.train.label_smoothing, 0);
+  EXPECT_EQ(config.train.optimizer.learning_rate, 0.0001);
+  EXPECT_EQ(config.train.optimizer.beta2, 0.999);
+  EXPECT_EQ(config.train.optimizer.warmup, 0);
+  EXPECT_EQ(config.train.batch_tokens, 64 * 25);
+  EXPECT_EQ(config.valid.search.beam, 12);
+}
+
+// The example of OpenNMT-py's documentation for WMT 2014.
+TEST(Conversion, OfOpenNmtsTransformer) {
+  const Conversion c = convert_opennmt(R"(
+data:
+  commoncrawl: {path_src: cc.en, path_tgt: cc.de, transforms: [sentencepiece, filtertoolong], weight: 23}
+  europarl: {path_src: ep.en, path_tgt: ep.de, transforms: [sentencepiece, filtertoolong], weight: 19}
+  valid: {path_src: valid.en, path_tgt: valid.de, transforms: [sentencepiece]}
+src_subword_model: wmt.model
+tgt_subword_model: wmt.model
+src_seq_length: 150
+tgt_seq_length: 150
+share_vocab: true
+save_model: run/ende
+train_steps: 100000
+valid_steps: 10000
+save_checkpoint_steps: 5000
+keep_checkpoint: 10
+seed: 1234
+report_every: 100
+world_size: 2
+gpu_ranks: [0, 1]
+batch_type: tokens
+batch_size: 4096
+accum_count: [4]
+normalization: tokens
+optim: adam
+adam_beta2: 0.998
+learning_rate: 2.0
+warmup_steps: 8000
+decay_method: noam
+label_smoothing: 0.1
+max_grad_norm: 0
+encoder_type: transformer
+decoder_type: transformer
+enc_layers: 6
+dec_layers: 6
+heads: 8
+hidden_size: 512
+transformer_ff: 2048
+dropout: [0.1]
+attention_dropout: [0.1]
+share_decoder_embeddings: true
+share_embeddings: true
+tensorboard: true
+)",
+                                       "onmt.yml");
+  const Config config = loaded(c);
+  ASSERT_EQ(config.data.train.size(), 2u);
+  EXPECT_EQ(config.data.train[1].target, "ep.de");
+  EXPECT_EQ(config.data.train[0].weight, 23);
+  EXPECT_EQ(config.train.batch_tokens, 4096 * 4 * 2);
+  EXPECT_NEAR(config.train.optimizer.learning_rate, 2 / std::sqrt(512.0 * 8000), 1e-7);
+  EXPECT_EQ(config.train.max_steps, 100000);
+  EXPECT_EQ(config.train.optimizer.clip_norm, 0);
+  EXPECT_TRUE(config.log.tensorboard);
+  EXPECT_EQ(config.valid.every, 10000);
+  EXPECT_THAT(c.missing, IsEmpty());
+}
+
+TEST(Conversion, MistakesAreNamed) {
+  const auto message = [](const std::string& text) {
+    try {
+      convert_marian(text, "m.yml");
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(message("- a\n"), HasSubstr("m.yml is not a configuration"));
+  EXPECT_THAT(message("a: [1\n"), HasSubstr("not YAML"));
+  EXPECT_THAT(message("type: transformer\nenc-depth: six\n"), HasSubstr("enc-depth is 'six', which is not a number"));
+  EXPECT_THAT(message("after: 5x\n"), HasSubstr("after is '5x'"));
+}
+
+}  // namespace
+}  // namespace starling
