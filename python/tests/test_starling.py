@@ -74,7 +74,8 @@ class TranslatorTest(unittest.TestCase):
         tokens = [self.translator.tokenize(line) for line in SOURCES]
         first = self.translator.translate_batch(tokens, beam_size=1)[0].hypotheses[0][:2]
         results = self.translator.translate_batch(tokens, target_prefix=[first, None] + [first] * (len(tokens) - 2), beam_size=1)
-        self.assertEqual(results[0], self.translator.translate_batch(tokens, beam_size=1)[0], "it would have begun so by itself")
+        free = self.translator.translate_batch(tokens, beam_size=1)[0].hypotheses[0]
+        self.assertEqual(results[0].hypotheses[0][: len(free)], free, "it begins so by itself, too")
         self.assertEqual(results[1], self.translator.translate_batch(tokens, beam_size=1)[1])
         with self.assertRaises(starling.UsageError):
             self.translator.translate_batch(tokens, target_prefix=[first])

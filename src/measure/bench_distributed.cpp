@@ -166,7 +166,7 @@ class Bench {
       peers_.together();
       const int64_t sent_before = comm_.traffic().bytes_sent;
       const TimedSteps timed = timed_steps(*blocking, *world_.clock, shares_);
-      r.sent = peers_.largest(static_cast<double>(comm_.traffic().bytes_sent - sent_before) / static_cast<double>(size()));
+      const double sent_blocking = static_cast<double>(comm_.traffic().bytes_sent - sent_before) / static_cast<double>(size());
       r.blocking = peers_.largest(timed.mean());
       r.exchange = shortest(timed.besides) - meter.update();
       peers_.together();
@@ -174,6 +174,7 @@ class Bench {
       const double mine = timed_steps(*overlapped, *world_.clock, shares_).mean();
       const Traffic after = comm_.traffic();
       r.overlapped = peers_.largest(mine);
+      r.sent = peers_.largest(sent_blocking);
       const double sent = static_cast<double>(after.bytes_sent - before.bytes_sent) / static_cast<double>(size());
       const double waited = 1e-9 * static_cast<double>(after.waited_ns - before.waited_ns) / static_cast<double>(size());
       r_.bytes_sent = peers_.gather({&sent, 1});

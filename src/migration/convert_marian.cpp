@@ -33,7 +33,8 @@ MarianLength length_of(const std::string& text, const std::string& name) {
 
 std::string whole(double number) { return fmt::format("{:.0f}", number); }
 
-void convert_data(PeerOptions& o) {
+// Returns whether there is a text to validate on.
+bool convert_data(PeerOptions& o) {
   const std::vector<std::string> train = o.list("train-sets");
   const bool tsv = o.flag("tsv");
   if (tsv && train.size() == 1)
@@ -41,7 +42,8 @@ void convert_data(PeerOptions& o) {
   else if (train.size() >= 2)
     o.set("data.train.0.source", train[0]), o.set("data.train.0.target", train[1]);
   if (train.size() > 2) o.missing("train-sets: one source and one target file are used; others are left out");
-  if (const std::vector<std::string> valid = o.list("valid-sets"); valid.size() == 2)
+  const std::vector<std::string> valid = o.list("valid-sets");
+  if (valid.size() == 2)
     o.set("valid.source", valid[0]), o.set("valid.target", valid[1]);
   else if (valid.size() == 1)
     o.missing(fmt::format("valid-sets: a file a side is needed: cut -f 1 {0} and cut -f 2 {0} make them", valid[0]));
@@ -73,6 +75,7 @@ void convert_data(PeerOptions& o) {
                                      {"user_defined_symbols", "user-defined-symbols"}})
     if (const auto value = given(theirs)) o.set(std::string("vocab.") + ours, *value);
   o.set("data.max-length", whole(o.number("max-length").value_or(50)));
+  return valid.size() == 2;
 }
 
 void convert_model(PeerOptions& o) {
@@ -128,10 +131,10 @@ void convert_training(PeerOptions& o) {
     o.set("train.batch-tokens", whole(words * at_once));
     o.take({"mini-batch"});
   } else if (o.flag("mini-batch-fit")) {
-    o.missing(fmt::format(
-        "mini-batch-fit: Marian fills its workspace {}times an update; set train.batch-tokens to the target tokens of an update, "
-        "which its log shows",
-        at_once > 1 ? fmt::format("{:.0f} ", at_once) : ""));
+    o.missing(
+        fmt::format("mini-batch-fit: Marian fills its workspace{}; set train.batch-tokens to the target tokens of an update, "
+                    "which its log shows",
+                    at_once > 1 ? fmt::format(" {:.0f} times an update", at_once) : ""));
     o.take({"mini-batch", "workspace"});
   } else {
     const double sentences = o.number("mini-batch").value_or(64);
@@ -173,7 +176,7 @@ void convert_training(PeerOptions& o) {
   o.take({"precision", "fp16", "cost-scaling", "workspace", "sync-sgd", "relative-paths"});
 }
 
-void convert_validation(PeerOptions& o) {
+void convert_validation(PeerOptions& o, bool validates) {
   const std::string script = o.text("valid-script-path").value_or("");
   std::vector<std::string> metrics;
   for (const std::string& metric : o.list("valid-metrics")) {
@@ -188,6 +191,10 @@ void convert_validation(PeerOptions& o) {
     else if (std::find(metrics.begin(), metrics.end(), ours) == metrics.end())
       metrics.push_back(ours);
   }
+  if (!metrics.empty() && !validates) {
+    o.missing("valid-metrics: there are no valid-sets; name valid.source and valid.target, and set valid.metrics then");
+    metrics.clear();
+  }
   if (!metrics.empty()) o.set("valid.metrics", fmt::format("[{}]", fmt::join(metrics, ", ")));
   if (std::find(metrics.begin(), metrics.end(), "script") != metrics.end()) {
     o.set("valid.script", script);
@@ -197,7 +204,7 @@ void convert_validation(PeerOptions& o) {
     o.set("valid.keep-translations", "true");
     o.approximate("valid-translation-output: translations go to the run directory, validations/UPDATE.txt");
   }
-  if (o.has("valid-sets") || !metrics.empty()) o.set("valid.early-stopping", whole(o.number("early-stopping").value_or(10)));
+  if (const double patience = o.number("early-stopping").value_or(10); validates) o.set("valid.early-stopping", whole(patience));
   if (const std::string on = o.text("early-stopping-on").value_or("first"); on != "first")
     o.approximate(fmt::format("early-stopping-on {}: training stops when no metric has improved", on));
   o.set("valid.beam", whole(o.number("beam-size").value_or(12)));
@@ -222,10 +229,10 @@ void convert_validation(PeerOptions& o) {
 Conversion convert_marian(const std::string& text, const std::string& file) {
   PeerOptions options(text, file, 'M');
   options.take({"version", "config"});
-  convert_data(options);
+  const bool validates = convert_data(options);
   convert_model(options);
   convert_training(options);
-  convert_validation(options);
+  convert_validation(options, validates);
   return options.done();
 }
 

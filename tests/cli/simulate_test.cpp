@@ -151,7 +151,7 @@ TEST_F(SimulateTest, PredictsTheTimesOfManyRanks) {
   EXPECT_EQ(result.at("ranks"), 16);
   EXPECT_TRUE(result.at("simulated").get<bool>());
   const double blocking = result.at("blocking_ms"), overlapped = result.at("overlapped_ms"), local = result.at("local_ms");
-  EXPECT_GE(blocking, overlapped);
+  EXPECT_LE(overlapped, 1.001 * blocking);  // with one bucket they are equal, but for what lies before them
   EXPECT_GT(overlapped, local);
   // 2 (N-1)/N M bytes at 0.94 Gbit/s, and the latencies of 30 rounds for each bucket.
   const double ring = 2.0 * 15 / 16 * result.at("gradient_mib").get<double>() * (1 << 20) * 8 / 0.94e9 * 1e3;
@@ -178,7 +178,8 @@ TEST_F(SimulateTest, BenchDistributedTellsWhatItIsAt) {
   const ShellOutcome o =
       run("bench distributed --preset transformer-tiny --vocabulary 100 --batch-tokens 50 --batches 2 --steps 2 --threads 1 --format json");
   EXPECT_EQ(o.status, 0) << o.text;
-  EXPECT_THAT(o.text, testing::StartsWith("each kind of step once, to warm up\nround 1 of 1: 3 steps of each kind\n{\n"));
+  EXPECT_THAT(o.text, testing::StartsWith("each kind of step once, to warm up\nround 1 of 1: 3 steps of each kind\n"));
+  EXPECT_THAT(o.text, testing::HasSubstr("\n{\n"));  // behind a warning, if other programs disturb the measurement
 }
 
 }  // namespace

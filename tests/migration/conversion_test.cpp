@@ -100,6 +100,7 @@ TEST(Conversion, OfOpusMt) {
 task: transformer-base
 train-sets: [train.src.spm.gz, train.trg.spm.gz]
 vocabs: [opus.vocab.yml, opus.vocab.yml]
+valid-sets: [valid.src.spm, valid.trg.spm]
 mini-batch-fit: true
 workspace: 13000
 maxi-batch: 500

@@ -43,7 +43,7 @@ struct RandomValue {
   std::string operator()(const EnumValue& value) const { return chance(2) ? choices[*value.value] : any(choices); }
   std::string operator()(const std::vector<std::string>*) const {
     std::vector<std::string> items;
-    for (uint64_t n = random.below(3); n > 0; --n) items.push_back(any(choices));
+    for (uint64_t n = random.below(3); n > 0; --n) items.push_back(choices.empty() ? any({"a", "bc"}) : any(choices));
     return fmt::format("[{}]", fmt::join(items, ", "));
   }
   template <class T>
