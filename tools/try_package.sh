@@ -10,30 +10,33 @@ for tool in debootstrap chroot; do
 done
 [[ $(id -u) -eq 0 ]] || { echo "a root directory of its own needs root" >&2; exit 1; }
 system=$(mktemp -d)
+chmod 755 "$system"
 leave() { umount "$system/proc" 2>/dev/null || true; rm -rf "$system"; }
 trap leave EXIT
 
-mirror=${MIRROR:-$(grep -rhoE 'https?://[^ ]+' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -n 1)}
+mirror=${MIRROR:-$(apt-get --print-uris download base-files 2>/dev/null | sed -n "s,^'\(.*\)/pool/.*,\1,p" | head -n 1)}
+[[ $mirror ]] || { echo "apt has no Debian mirror; name one: MIRROR=http://... $0" >&2; exit 1; }
 echo "an empty Debian 12"
 debootstrap --variant=minbase bookworm "$system" "$mirror" >"$system.log" 2>&1 || { tail "$system.log"; exit 1; }
 rm -f "$system.log"
-cp -r /etc/apt/apt.conf.d /etc/apt/sources.list* /etc/apt/trusted.gpg.d "$system/etc/apt/" 2>/dev/null || true
+cp -r /etc/apt/apt.conf.d "$system/etc/apt/"  # a proxy, for example
 cp /etc/resolv.conf "$system/etc/" 2>/dev/null || true
 mount -t proc proc "$system/proc"
 inside() {
   chroot "$system" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
 }
+quietly() { "$@" >"$system/root/output" 2>&1 || { cat "$system/root/output"; exit 1; }; }
 state() { (cd "$system" && find . \( -path ./proc -o -path ./root -o -path ./var -o -path ./tmp \) -prune -o -print | sort); }
 
-inside apt-get update -qq
+quietly inside apt-get update -qq
 # What the package and these programs need from Debian, so that the difference is the package's own.
 cp "$package" "$system/root/starling.deb"
 needs=$(dpkg-deb -f "$package" Depends | sed 's/([^)]*)//g; s/|[^,]*//g; s/,/ /g')
 # shellcheck disable=SC2086
-inside apt-get install -y -qq --no-install-recommends $needs python3 g++ cmake make pkg-config man-db >/dev/null 2>&1
+quietly inside apt-get install -y -qq --no-install-recommends $needs python3 g++ cmake make pkg-config man-db
 state >"$system/root/before"
 echo "installing $(basename "$package")"
-inside apt-get install -y -qq --no-install-recommends /root/starling.deb >/dev/null
+quietly inside apt-get install -y -qq --no-install-recommends /root/starling.deb
 
 echo "training and translating"
 inside starling --version | head -n 1
@@ -53,6 +56,6 @@ inside bash -euo pipefail -c 'cd /root
   source /usr/share/bash-completion/completions/starling && complete -p starling >/dev/null'
 
 echo "removing"
-inside apt-get purge -y -qq starling >/dev/null
+quietly inside apt-get purge -y -qq starling
 state >"$system/root/after"
 diff "$system/root/before" "$system/root/after" && echo "installed, trained, translated and removed without a trace"
