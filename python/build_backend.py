@@ -60,6 +60,14 @@ def _files_of(installed):
     yield f"starling/{library.name}", library.resolve()
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    info = f"{NAME}-{_version()}.dist-info"
+    directory = Path(metadata_directory) / info
+    directory.mkdir()
+    (directory / "METADATA").write_text(_metadata())
+    return info
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     directory = Path((config_settings or {}).get("build-dir", ROOT / "build" / f"python-{_tag()}"))
     info = f"{NAME}-{_version()}.dist-info"

@@ -131,7 +131,7 @@ class TranslatorTest(unittest.TestCase):
         thread.start()
         with self.assertRaises(KeyboardInterrupt):
             while True:
-                own.translate(SOURCES * 1000)
+                own.translate(SOURCES * 200)
         thread.join()
 
     def test_errors(self):

@@ -69,12 +69,13 @@ struct ValueText {
     for (size_t i = 0; i < list.size(); ++i) out += record(list.fields(i));
     return out.empty() ? "[]" : out;
   }
-  // Writes one list item; empty strings are omitted.
+  // Writes one list item; empty strings and lists are omitted.
   static std::string record(const std::vector<ConfigField>& fields) {
     std::string out;
     for (const auto& field : fields) {
       const std::string text = value_text(field);
-      if (!field.shorthand && text != "\"\"") out += fmt::format("\n{}{}: {}", out.empty() ? "    - " : "      ", field.key, text);
+      if (!field.shorthand && text != "\"\"" && text != "[]")
+        out += fmt::format("\n{}{}: {}", out.empty() ? "    - " : "      ", field.key, text);
     }
     return out.empty() ? "\n    - {}" : out;
   }
