@@ -55,7 +55,7 @@ install: whole
 package: whole
 	@cd "$(BUILD)" && cpack -G DEB
 
-VERSION := $(shell sed -n 's/^project(starling VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+VERSION := $(shell awk '/^project.starling VERSION/ { print $$3 }' CMakeLists.txt)
 archive: packages
 	@tools/portable.sh "build/starling-$(VERSION)-linux-x86_64.tar.zst"
 

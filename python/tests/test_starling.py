@@ -156,6 +156,35 @@ class TranslatorTest(unittest.TestCase):
         self.assertIn("2 threads", self.translator.machine)
 
 
+class CTranslate2Test(unittest.TestCase):
+    """The example of CTranslate2's README with the import exchanged, against what CTranslate2 itself has printed."""
+
+    def expected(self, directory):
+        lists = []
+        for block in (directory / "nbest-f32.txt").read_text().strip().split("\n\n"):
+            lists.append([line.split("\t") for line in block.splitlines()])
+        return lists
+
+    def test_its_directories_give_its_translations(self):
+        import starling as ctranslate2
+
+        tokens = [line.split() for line in (MODELS.parent / "ct2" / "input.txt").read_text().splitlines()]
+        for name in ("v1-aren-transliteration-i16", "v2-aren-transliteration-i8"):
+            directory = MODELS.parent / "ct2" / name
+            with tempfile.TemporaryDirectory() as temporary:
+                imported, exported = Path(temporary) / "imported", Path(temporary) / "exported"
+                subprocess.run([PROGRAM, "import", directory, "-o", imported], check=True, capture_output=True)
+                ctranslate2.export_model(str(imported), "ctranslate2", str(exported), False)
+                os.environ["XDG_CACHE_HOME"] = temporary
+                for path in (directory, exported):
+                    translator = ctranslate2.Translator(str(path), device="cpu", precision="f32")
+                    results = translator.translate_batch(tokens, beam_size=4, num_hypotheses=4, length_penalty=0, return_scores=True)
+                    for result, lines in zip(results, self.expected(directory)):
+                        self.assertEqual([" ".join(hypothesis) for hypothesis in result.hypotheses], [line[1] for line in lines])
+                        for score, line in zip(result.scores, lines):
+                            self.assertAlmostEqual(score, float(line[0]), places=3)
+
+
 class EvaluateTest(unittest.TestCase):
     def test_scores_are_those_of_the_program(self):
         with tempfile.TemporaryDirectory() as directory:

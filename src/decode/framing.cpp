@@ -85,7 +85,7 @@ std::vector<int32_t> source_of_pieces(std::string_view pieces, const Vocabulary&
   for (size_t begin = 0, end; begin < pieces.size(); begin = end + 1) {
     end = std::min(pieces.find(' ', begin), pieces.size());
     if (end == begin) continue;
-    const int32_t id = source.id_of(std::string(pieces.substr(begin, end - begin)));
+    const int32_t id = source.token_id(std::string(pieces.substr(begin, end - begin)));
     ids.push_back(id < 0 ? source.unk() : id);
   }
   if (!ids.empty() && ids.back() == source.eos()) ids.pop_back();

@@ -52,6 +52,12 @@ std::string joined(const std::vector<std::string>& tokens) {
   return text;
 }
 
+std::vector<std::string> tokens_of(const Vocabulary& vocabulary, const std::string& sentence) {
+  std::vector<std::string> tokens;
+  for (const int32_t id : vocabulary.encode(sentence)) tokens.push_back(vocabulary.token(id));
+  return tokens;
+}
+
 }  // namespace
 
 class v0::Translator::Impl {
@@ -176,7 +182,7 @@ class v0::Translator::Impl {
       for (size_t t = 0; t < all[i].size(); ++t) {  // finite weights can still be too large to compute with
         if (!std::isfinite(all[i][t]))
           throw DataError(fmt::format("pair {}: the model gives a token the log-probability {}", i, all[i][t]));
-        scores[i].tokens.push_back(vocabularies().target().piece(target[given + t]));
+        scores[i].tokens.push_back(vocabularies().target().token(target[given + t]));
         scores[i].log_probabilities.push_back(all[i][t]);
         scores[i].log_probability += all[i][t];
       }
@@ -220,7 +226,7 @@ class v0::Translator::Impl {
     t.truncated = cut;
     for (const PartTranslation& c : candidates) {
       Hypothesis h{.text = c.text, .score = c.hypothesis.score, .log_probability = c.hypothesis.log_probability};
-      for (const int32_t id : c.hypothesis.tokens) h.tokens.push_back(vocabularies().target().piece(id));
+      for (const int32_t id : c.hypothesis.tokens) h.tokens.push_back(vocabularies().target().token(id));
       if (source) h.alignment = alignment_of(c.hypothesis, *source, form);
       t.hypotheses.push_back(std::move(h));
     }
@@ -318,11 +324,11 @@ std::vector<v0::Score> v0::Translator::score_tokens(const std::vector<std::vecto
 }
 
 std::vector<std::string> v0::Translator::source_tokens(const std::string& sentence) const {
-  return guarded([&] { return impl_->vocabularies().source().pieces(sentence); });
+  return guarded([&] { return tokens_of(impl_->vocabularies().source(), sentence); });
 }
 
 std::vector<std::string> v0::Translator::target_tokens(const std::string& sentence) const {
-  return guarded([&] { return impl_->vocabularies().target().pieces(sentence); });
+  return guarded([&] { return tokens_of(impl_->vocabularies().target(), sentence); });
 }
 
 std::string v0::Translator::join_target_tokens(const std::vector<std::string>& tokens) const {
@@ -330,7 +336,7 @@ std::string v0::Translator::join_target_tokens(const std::vector<std::string>& t
     const Vocabulary& target = impl_->vocabularies().target();
     std::vector<int32_t> ids;
     for (const std::string& token : tokens) {
-      const int32_t id = target.id_of(token);
+      const int32_t id = target.token_id(token);
       ids.push_back(id < 0 ? target.unk() : id);
     }
     return target.decode(ids);

@@ -16,6 +16,8 @@
 namespace starling {
 namespace {
 
+constexpr std::string_view kSpaceMark = "\u2581";  // as SentencePiece writes a space
+
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 30;  // a million pieces take some 30 MB
 
 [[noreturn]] void damaged(const std::string& name, const std::string& why) {
@@ -63,6 +65,8 @@ Vocabulary::Vocabulary(std::unique_ptr<sentencepiece::SentencePieceProcessor> pr
   pad_ = processor_->pad_id() < size_ ? processor_->pad_id() : -1;
   if (unk_ < 0 || eos_ < 0 || unk_ >= size_ || eos_ >= size_) damaged(name, "it lacks <unk> or </s>");
   hash_ = vocabulary_format::hash(bytes_);
+  const auto settings = vocabulary_format::settings(bytes_);
+  words_ = settings && settings->type == "word";
 }
 
 Vocabulary::Vocabulary(Vocabulary&&) noexcept = default;
@@ -154,6 +158,16 @@ int32_t Vocabulary::id_of(const std::string& piece) const {
   return id < size_ && processor_->IdToPiece(id) == piece ? id : -1;
 }
 
+int32_t Vocabulary::token_id(const std::string& token) const {
+  const int32_t id = words_ ? id_of(std::string(kSpaceMark) + token) : -1;
+  return id >= 0 ? id : id_of(token);
+}
+
+std::string Vocabulary::token(int32_t id) const {
+  const std::string text = piece(id);
+  return words_ && text.size() > kSpaceMark.size() && text.starts_with(kSpaceMark) ? text.substr(kSpaceMark.size()) : text;
+}
+
 std::vector<int32_t> Vocabulary::ids_of(std::string_view pieces, const std::string& key) const {
   std::vector<int32_t> ids;
   for (size_t begin = 0; begin < pieces.size();) {
@@ -161,7 +175,7 @@ std::vector<int32_t> Vocabulary::ids_of(std::string_view pieces, const std::stri
     const std::string piece(pieces.substr(begin, end - begin));
     begin = end + 1;
     if (piece.empty()) continue;
-    const int32_t id = id_of(piece);
+    const int32_t id = token_id(piece);
     if (id < 0) throw ConfigError(fmt::format("{}: the vocabulary has no piece '{}'; pieces are separated by spaces", key, piece));
     ids.push_back(id);
   }

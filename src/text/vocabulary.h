@@ -58,7 +58,11 @@ class Vocabulary {
   bool knows(std::string_view text) const;
   /// Returns the number of a piece; -1 if there is none.
   int32_t id_of(const std::string& piece) const;
-  /// Returns the numbers of pieces with spaces between them. Throws ConfigError, beginning with `key`, for a piece that is not there.
+  /// The same for tokens as other programs have them: in a vocabulary of whole words (vocabulary_format::word_model), whose pieces begin
+  /// with the mark of a space, without that mark. token() returns one; for other vocabularies both are those of pieces.
+  int32_t token_id(const std::string& token) const;
+  std::string token(int32_t id) const;
+  /// Returns the numbers of tokens with spaces between them. Throws ConfigError, beginning with `key`, for a piece that is not there.
   std::vector<int32_t> ids_of(std::string_view pieces, const std::string& key) const;
   /// Returns the text of one piece, for logs and tests.
   std::string piece(int32_t id) const;
@@ -84,6 +88,7 @@ class Vocabulary {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::string bytes_;
   int64_t size_ = 0;
+  bool words_ = false;  // every piece is a whole word
   int32_t unk_ = 0, bos_ = 0, eos_ = 0, pad_ = -1;
   uint64_t hash_ = 0;
 };
