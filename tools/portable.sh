@@ -17,6 +17,7 @@ for argument; do
 done
 [[ $archive ]] || { echo "usage: tools/portable.sh [--cuda] [--tests] ARCHIVE.tar.xz" >&2 && exit 2; }
 [[ $tests == OFF || $cuda == ON ]] || { echo "--tests makes the kit for cards; add --cuda" >&2 && exit 2; }
+[[ $archive != *.zst ]] || command -v zstd >/dev/null || { echo "zstd is missing: apt-get install zstd" >&2 && exit 1; }
 cd "$root"
 build=${BUILD:-build/portable}
 stage=$(mktemp -d)
