@@ -51,5 +51,6 @@ echo "tokens/s, medians of $rounds rounds; equal texts in all of them"
 echo "the program                  $program"
 for threads in 1 8; do
   python=$(median <"$work/python$threads")
-  awk -v p="$program" -v y="$python" -v t=$threads 'BEGIN { printf "Python, %d thread%s  %10d  %.2f of the program\n", t, t == 1 ? " " : "s", y, y / p }'
+  awk -v p="$program" -v y="$python" -v t=$threads \
+    'BEGIN { printf "Python, %d thread%s  %10d  %.2f of the program\n", t, t == 1 ? " " : "s", y, y / p }'
 done

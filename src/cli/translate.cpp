@@ -46,8 +46,6 @@ struct TranslateArguments {
   Translator::Sampling drawing;
 };
 
-constexpr int64_t kDocumentTokens = 200;  // most tokens of a part; models are seldom trained on longer ones
-
 // The ranks that hold the shards of the model. The first one reads and writes, and broadcasts what it reads, so that all ranks translate
 // the same lines together.
 class Shards {

@@ -14,6 +14,9 @@
 
 namespace starling {
 
+// The usual limit of a part, in tokens of the source: models are seldom trained on longer sentences.
+inline constexpr int64_t kDocumentTokens = 200;
+
 // The translation of a part. The hypothesis needs its alignment if needs_links() says so.
 struct PartTranslation {
   std::string text;

@@ -4,6 +4,7 @@
 
 #include "evaluation/model_selector.h"
 #include "storage/state.h"
+#include "storage/unused_name.h"
 
 namespace starling {
 namespace {
@@ -43,8 +44,7 @@ bool BestModel::gives_way(int64_t step, double score, int64_t known) {
   } else if (there && there->step == known) {
     return true;  // saved by a version that wrote no score
   }
-  std::string aside = fmt::format("{}-before-{}", best, step);
-  for (int n = 2; files_.exists(aside); ++n) aside = fmt::format("{}-before-{}-{}", best, step, n);
+  const std::string aside = unused_name(files_, fmt::format("{}-before-{}", best, step));
   files_.rename(best, aside);
   files_.sync_directory(run_);
   say_(there ? fmt::format("the best model so far, from update {}, was not chosen by {} on the current validation text; "

@@ -18,8 +18,7 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kDocumentTokens = 200;  // most tokens of a part of a document; models are seldom trained on longer ones
-constexpr int64_t kScoredTokens = 4000;   // target tokens scored at once
+constexpr int64_t kScoredTokens = 4000;  // target tokens scored at once
 
 LoadedModel loaded_model(const std::string& path, const v0::TranslatorOptions& o) {
   const auto files = real_file_system();
@@ -165,7 +164,13 @@ class v0::Translator::Impl {
     return parts.assemble(translations, vocabularies().source(), vocabularies().target());
   }
 
-  std::vector<Score> score(const std::vector<EncodedPair>& pairs, const SearchOptions& search) {
+  // The sides are sentences of text or of pieces; pair_of returns what the model reads of two of them.
+  template <class Sentences, class PairOf>
+  std::vector<Score> score(const Sentences& sources, const Sentences& targets, const SearchOptions& search, PairOf pair_of) {
+    if (sources.size() != targets.size())
+      throw ConfigError(fmt::format("{} sources and {} targets; give one target for each source", sources.size(), targets.size()));
+    std::vector<EncodedPair> pairs;
+    for (size_t i = 0; i < sources.size(); ++i) pairs.push_back(pair_of(vocabularies(), sources[i], targets[i], search));
     const int64_t longest = longest_sentence(loaded_.description.config);
     for (size_t i = 0; i < pairs.size(); ++i)
       if (const size_t length = std::max(pairs[i].source.size(), pairs[i].target.size()); static_cast<int64_t>(length) > longest)
@@ -196,7 +201,7 @@ class v0::Translator::Impl {
     return std::max<int64_t>(1, most_tokens_ - std::max<int64_t>(0, prefix));
   }
 
-  // Cut a sentence behind its last token that fits; return whether it had more.
+  // cut_text() and cut_pieces() cut a sentence after the last token that fits, and return whether there were more.
   bool cut_text(std::string& sentence, const SearchOptions& search) const {
     const auto most = static_cast<size_t>(room(search));
     if (sentence.size() < most / 4) return false;
@@ -299,27 +304,16 @@ std::string v0::Translator::translate_document(const std::string& text, Format f
 
 std::vector<v0::Score> v0::Translator::score(const std::vector<std::string>& sources, const std::vector<std::string>& targets,
                                              const TranslateOptions& options) const {
-  return guarded([&] {
-    if (sources.size() != targets.size())
-      throw ConfigError(fmt::format("{} sources and {} targets; give one target for each source", sources.size(), targets.size()));
-    const SearchOptions search = impl_->search_of(options);
-    std::vector<EncodedPair> pairs;
-    for (size_t i = 0; i < sources.size(); ++i) pairs.push_back(framed_pair(impl_->vocabularies(), sources[i], targets[i], search));
-    return impl_->score(pairs, search);
-  });
+  return guarded([&] { return impl_->score(sources, targets, impl_->search_of(options), framed_pair); });
 }
 
 std::vector<v0::Score> v0::Translator::score_tokens(const std::vector<std::vector<std::string>>& sources,
                                                     const std::vector<std::vector<std::string>>& targets,
                                                     const TranslateOptions& options) const {
   return guarded([&] {
-    if (sources.size() != targets.size())
-      throw ConfigError(fmt::format("{} sources and {} targets; give one target for each source", sources.size(), targets.size()));
-    const SearchOptions search = impl_->search_of(options);
-    std::vector<EncodedPair> pairs;
-    for (size_t i = 0; i < sources.size(); ++i)
-      pairs.push_back(framed_pair_of_pieces(impl_->vocabularies(), joined(sources[i]), joined(targets[i]), search));
-    return impl_->score(pairs, search);
+    const auto pair_of = [](const Vocabularies& v, const std::vector<std::string>& source, const std::vector<std::string>& target,
+                            const SearchOptions& search) { return framed_pair_of_pieces(v, joined(source), joined(target), search); };
+    return impl_->score(sources, targets, impl_->search_of(options), pair_of);
   });
 }
 

@@ -78,6 +78,8 @@ std::vector<std::string> PeerOptions::names_below(const std::string& prefix) con
 
 void PeerOptions::set(const std::string& key, double value) { set(key, fmt::format("{}", value)); }
 
+void PeerOptions::set_count(const std::string& key, double value) { set(key, fmt::format("{:.0f}", value)); }
+
 void PeerOptions::copy(const std::string& name, const std::string& key) {
   if (const std::optional<std::string> value = text(name)) set(key, *value);
 }

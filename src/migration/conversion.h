@@ -39,6 +39,8 @@ class PeerOptions {
 
   void set(const std::string& key, const std::string& value) { result_.keys.emplace_back(key, value); }
   void set(const std::string& key, double value);
+  // Sets a key whose value is a whole number.
+  void set_count(const std::string& key, double value);
   // Sets a key to an option's value, if that is there.
   void copy(const std::string& name, const std::string& key);
   void approximate(const std::string& line) { result_.approximate.push_back(line); }

@@ -31,8 +31,6 @@ MarianLength length_of(const std::string& text, const std::string& name) {
   return length;
 }
 
-std::string whole(double number) { return fmt::format("{:.0f}", number); }
-
 // Returns whether there is a text to validate on.
 bool convert_data(PeerOptions& o) {
   const std::vector<std::string> train = o.list("train-sets");
@@ -74,7 +72,7 @@ bool convert_data(PeerOptions& o) {
                                      {"model_type", "type"},
                                      {"user_defined_symbols", "user-defined-symbols"}})
     if (const auto value = given(theirs)) o.set(std::string("vocab.") + ours, *value);
-  o.set("data.max-length", whole(o.number("max-length").value_or(50)));
+  o.set_count("data.max-length", o.number("max-length").value_or(50));
   return valid.size() == 2;
 }
 
@@ -87,11 +85,11 @@ void convert_model(PeerOptions& o) {
     const bool big = task.starts_with("transformer-big");
     o.set("model.preset", big ? "transformer-big" : "transformer-base");
     const double depth = task.empty() ? 1 : 6;
-    o.set("model.encoder-layers", whole(o.number("enc-depth").value_or(depth)));
-    o.set("model.decoder-layers", whole(o.number("dec-depth").value_or(depth)));
-    o.set("model.width", whole(o.number("dim-emb").value_or(big ? 1024 : 512)));
-    o.set("model.feed-forward", whole(o.number("transformer-dim-ffn").value_or(big ? 4096 : 2048)));
-    o.set("model.heads", whole(o.number("transformer-heads").value_or(big ? 16 : 8)));
+    o.set_count("model.encoder-layers", o.number("enc-depth").value_or(depth));
+    o.set_count("model.decoder-layers", o.number("dec-depth").value_or(depth));
+    o.set_count("model.width", o.number("dim-emb").value_or(big ? 1024 : 512));
+    o.set_count("model.feed-forward", o.number("transformer-dim-ffn").value_or(big ? 4096 : 2048));
+    o.set_count("model.heads", o.number("transformer-heads").value_or(big ? 16 : 8));
     const std::string before = o.text("transformer-preprocess").value_or(task.ends_with("prenorm") ? "n" : "");
     o.set("model.norm", before.find('n') != std::string::npos ? "pre" : "post");
     o.take({"transformer-postprocess", "transformer-postprocess-emb", "transformer-postprocess-top"});
@@ -116,7 +114,7 @@ void convert_length(PeerOptions& o, const char* name, const char* key, const cha
     if (length.count <= 0) continue;
     const char* const to = length.unit == 'u' ? key : length.unit == 't' ? of_tokens : of_epochs;
     if (to)
-      o.set(to, whole(length.count));
+      o.set_count(to, length.count);
     else
       o.missing(fmt::format("{} {}: {} counts updates; set it by hand", name, text, key));
   }
@@ -128,7 +126,7 @@ void convert_training(PeerOptions& o) {
       std::max<double>(1, std::max<double>(static_cast<double>(o.list("devices").size()), o.number("num-devices").value_or(0)));
   const double at_once = delay * devices;
   if (const double words = o.number("mini-batch-words").value_or(0); words > 0) {
-    o.set("train.batch-tokens", whole(words * at_once));
+    o.set_count("train.batch-tokens", words * at_once);
     o.take({"mini-batch"});
   } else if (o.flag("mini-batch-fit")) {
     o.missing(
@@ -138,7 +136,7 @@ void convert_training(PeerOptions& o) {
     o.take({"mini-batch", "workspace"});
   } else {
     const double sentences = o.number("mini-batch").value_or(64);
-    o.set("train.batch-tokens", whole(sentences * 25 * at_once));
+    o.set_count("train.batch-tokens", sentences * 25 * at_once);
     o.approximate(fmt::format("mini-batch: {:.0f} sentences are taken for {:.0f} target tokens, 25 each", sentences, 25 * sentences));
   }
   if (devices > 1) o.approximate(fmt::format("devices: one process a card: starling launch -n {:.0f} -- train ...", devices));
@@ -167,9 +165,9 @@ void convert_training(PeerOptions& o) {
     o.set("train.ema", 1 - rate);
   }
   if (o.has("after")) convert_length(o, "after", "train.max-steps", "train.max-tokens", "train.max-epochs");
-  if (const double epochs = o.number("after-epochs").value_or(0); epochs > 0) o.set("train.max-epochs", whole(epochs));
-  if (const double updates = o.number("after-batches").value_or(0); updates > 0) o.set("train.max-steps", whole(updates));
-  if (const double seed = o.number("seed").value_or(0); seed > 0) o.set("train.seed", whole(seed));
+  if (const double epochs = o.number("after-epochs").value_or(0); epochs > 0) o.set_count("train.max-epochs", epochs);
+  if (const double updates = o.number("after-batches").value_or(0); updates > 0) o.set_count("train.max-steps", updates);
+  if (const double seed = o.number("seed").value_or(0); seed > 0) o.set_count("train.seed", seed);
   o.copy("pretrained-model", "train.initial-model");
   if (const std::optional<std::string> model = o.text("model"))
     o.set("train.output", model->find('/') == std::string::npos ? "run" : model->substr(0, model->rfind('/')));
@@ -204,10 +202,10 @@ void convert_validation(PeerOptions& o, bool validates) {
     o.set("valid.keep-translations", "true");
     o.approximate("valid-translation-output: translations go to the run directory, validations/UPDATE.txt");
   }
-  if (const double patience = o.number("early-stopping").value_or(10); validates) o.set("valid.early-stopping", whole(patience));
+  if (const double patience = o.number("early-stopping").value_or(10); validates) o.set_count("valid.early-stopping", patience);
   if (const std::string on = o.text("early-stopping-on").value_or("first"); on != "first")
     o.approximate(fmt::format("early-stopping-on {}: training stops when no metric has improved", on));
-  o.set("valid.beam", whole(o.number("beam-size").value_or(12)));
+  o.set_count("valid.beam", o.number("beam-size").value_or(12));
   o.set("valid.length-penalty", o.number("normalize").value_or(0));
   o.set("valid.length-penalty-form", "power");
   o.take({"valid-mini-batch", "valid-max-length", "valid-reset-stalled", "valid-reset-all"});

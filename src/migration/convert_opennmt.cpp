@@ -11,9 +11,13 @@
 namespace starling {
 namespace {
 
-std::string count_text(double number) { return fmt::format("{:.0f}", number); }
-
 void convert_corpora(PeerOptions& o) {
+  const auto note_transforms = [&](const std::string& at, const std::set<std::string>& applied) {
+    for (const std::string& transform : o.list(at + "transforms"))
+      if (!applied.contains(transform))
+        o.missing(fmt::format("{}transforms {}: not applied; text is split by a SentencePiece model, and long pairs are left out", at,
+                              transform));
+  };
   std::set<std::string> corpora;
   for (const std::string& name : o.names_below("data/")) corpora.insert(name.substr(0, name.find('/')));
   size_t number = 0;
@@ -33,23 +37,18 @@ void convert_corpora(PeerOptions& o) {
             fmt::format("{}weight: here how often an epoch shows a sentence of this corpus, there how many sentences come in turn", at));
       if (const auto prefix = o.text(at + "src_prefix")) o.set(to + "tag", *prefix);
     }
-    for (const std::string& transform : o.list(at + "transforms"))
-      if (transform != "sentencepiece" && transform != "filtertoolong" && transform != "prefix")
-        o.missing(fmt::format("{}transforms {}: not applied; text is split by a SentencePiece model, and long pairs are left out", at,
-                              transform));
+    note_transforms(at, {"sentencepiece", "filtertoolong", "prefix"});
   }
-  for (const std::string& transform : o.list("transforms"))
-    if (transform != "sentencepiece" && transform != "filtertoolong")
-      o.missing(fmt::format("transforms {}: not applied; text is split by a SentencePiece model, and long pairs are left out", transform));
+  note_transforms("", {"sentencepiece", "filtertoolong"});
   const std::string source = o.text("src_subword_model").value_or(""), target = o.text("tgt_subword_model").value_or(source);
   const bool joint = o.flag("share_vocab") || (!source.empty() && source == target);
   o.set("vocab.joint", joint ? "true" : "false");
   if (!source.empty()) o.set("vocab.source", source);
   if (!source.empty() && !joint) o.set("vocab.target", target);
-  if (const double size = o.number("src_vocab_size").value_or(0); size > 0) o.set("vocab.size", count_text(size));
+  if (const double size = o.number("src_vocab_size").value_or(0); size > 0) o.set_count("vocab.size", size);
   o.take({"src_vocab", "tgt_vocab", "tgt_vocab_size", "vocab_size_multiple", "save_data", "overwrite", "src_words_min_frequency",
           "tgt_words_min_frequency", "skip_empty_level", "n_sample", "src_subword_type", "tgt_subword_type"});
-  o.set("data.max-length", count_text(std::max(o.number("src_seq_length").value_or(192), o.number("tgt_seq_length").value_or(0))));
+  o.set_count("data.max-length", std::max(o.number("src_seq_length").value_or(192), o.number("tgt_seq_length").value_or(0)));
   const double alpha = o.number("src_subword_alpha").value_or(0);
   if (alpha > 0 && o.number("src_subword_nbest").value_or(1) != 1) o.set("data.subword-alpha", alpha);
   o.take({"tgt_subword_alpha", "tgt_subword_nbest", "src_subword_nbest"});
@@ -67,15 +66,15 @@ double convert_layers(PeerOptions& o) {
     o.approximate(fmt::format("decoder_type {}: the recurrent models here are GNMT's", type));
   } else {
     o.set("model.preset", width >= 1024 ? "transformer-big" : "transformer-base");
-    o.set("model.width", count_text(width));
-    o.set("model.feed-forward", count_text(o.number("transformer_ff").value_or(2048)));
-    o.set("model.heads", count_text(o.number("heads").value_or(8)));
+    o.set_count("model.width", width);
+    o.set_count("model.feed-forward", o.number("transformer_ff").value_or(2048));
+    o.set_count("model.heads", o.number("heads").value_or(8));
     o.set("model.norm", "pre");
     o.copy("pos_ffn_activation_fn", "model.activation");
     o.set("model.attention-dropout", o.number("attention_dropout").value_or(0.1));
   }
-  o.set("model.encoder-layers", count_text(o.number("enc_layers").value_or(layers)));
-  o.set("model.decoder-layers", count_text(o.number("dec_layers").value_or(layers)));
+  o.set_count("model.encoder-layers", o.number("enc_layers").value_or(layers));
+  o.set_count("model.decoder-layers", o.number("dec_layers").value_or(layers));
   o.set("model.dropout", o.number("dropout").value_or(0.3));
   const bool all = o.flag("share_embeddings");
   o.set("model.tied-embeddings", all                                  ? (o.flag("share_decoder_embeddings") ? "all" : "none")
@@ -90,7 +89,7 @@ void convert_updates(PeerOptions& o, double width) {
   const double at_once = std::max(1.0, o.number("accum_count").value_or(1)) * std::max(1.0, o.number("world_size").value_or(1));
   const double size = o.number("batch_size").value_or(64);
   const bool tokens = o.text("batch_type").value_or("sents") == "tokens";
-  o.set("train.batch-tokens", count_text(size * (tokens ? 1 : 25) * at_once));
+  o.set_count("train.batch-tokens", size * (tokens ? 1 : 25) * at_once);
   o.approximate(tokens ? "batch_size: target tokens without padding, where OpenNMT-py counts the longer side with padding"
                        : fmt::format("batch_size: {:.0f} sentences are taken for {:.0f} target tokens, 25 each", size, 25 * size));
   if (o.number("world_size").value_or(1) > 1) o.approximate("world_size: one process a card: starling launch -n N -- train ...");
@@ -104,7 +103,7 @@ void convert_updates(PeerOptions& o, double width) {
   const std::string decay = o.text("decay_method").value_or("none");
   if (decay == "noam" || decay == "noamwd" || decay == "rsqrt") {
     o.set("train.schedule", "inverse-sqrt");
-    o.set("train.warmup", count_text(warmup));
+    o.set_count("train.warmup", warmup);
     const double peak = rate / std::sqrt(warmup) / (decay == "rsqrt" ? 1 : std::sqrt(width));
     o.set("train.learning-rate", fmt::format("{:.4g}", peak));
     o.approximate(fmt::format("learning_rate {} with {}: {:.4g} at the end of the warm-up", rate, decay, peak));
@@ -119,8 +118,8 @@ void convert_updates(PeerOptions& o, double width) {
   o.set("train.label-smoothing", o.number("label_smoothing").value_or(0));
   o.set("train.loss-normalization", o.text("normalization").value_or("sents") == "tokens" ? "tokens" : "sentences");
   if (const double average = o.number("average_decay").value_or(0); average > 0) o.set("train.ema", 1 - average);
-  o.set("train.max-steps", count_text(o.number("train_steps").value_or(100000)));
-  if (const double seed = o.number("seed").value_or(-1); seed >= 0) o.set("train.seed", count_text(seed));
+  o.set_count("train.max-steps", o.number("train_steps").value_or(100000));
+  if (const double seed = o.number("seed").value_or(-1); seed >= 0) o.set_count("train.seed", seed);
   o.copy("train_from", "train.initial-model");
   if (const auto model = o.text("save_model")) o.set("train.output", *model);
   o.take({"model_dtype", "apex_opt_level", "start_decay_steps", "decay_steps", "learning_rate_decay", "average_every",
@@ -135,12 +134,12 @@ Conversion convert_opennmt(const std::string& text, const std::string& file) {
   convert_corpora(options);
   convert_updates(options, convert_layers(options));
   const bool validates = !options.names_below("data/valid/").empty();
-  if (const double every = options.number("valid_steps").value_or(10000); validates) options.set("valid.every", count_text(every));
+  if (const double every = options.number("valid_steps").value_or(10000); validates) options.set_count("valid.every", every);
   if (const double patience = options.number("early_stopping").value_or(0); patience > 0 && validates)
-    options.set("valid.early-stopping", count_text(patience));
-  options.set("checkpoint.every", count_text(options.number("save_checkpoint_steps").value_or(5000)));
-  if (const double keep = options.number("keep_checkpoint").value_or(-1); keep > 0) options.set("checkpoint.keep", count_text(keep));
-  options.set("log.every", count_text(options.number("report_every").value_or(50)));
+    options.set_count("valid.early-stopping", patience);
+  options.set_count("checkpoint.every", options.number("save_checkpoint_steps").value_or(5000));
+  if (const double keep = options.number("keep_checkpoint").value_or(-1); keep > 0) options.set_count("checkpoint.keep", keep);
+  options.set_count("log.every", options.number("report_every").value_or(50));
   return options.done();
 }
 

@@ -13,6 +13,7 @@
 #include "run/run_tokens.h"
 #include "run/run_vocabulary.h"
 #include "storage/outputs.h"
+#include "storage/unused_name.h"
 
 namespace starling {
 namespace {
@@ -85,11 +86,8 @@ void RunDirectory::refuse_own_model() const {
 // One process trains in a run directory at a time.
 void RunDirectory::begin_stream() {
   lock();
-  if (config_.train.restart && !checkpoint_ && files_.exists(stream())) {
-    std::string place = path("before-restart-stream");
-    for (int n = 2; files_.exists(place); ++n) place = fmt::format("{}-{}", path("before-restart-stream"), n);
-    files_.rename(stream(), place);
-  }
+  if (config_.train.restart && !checkpoint_ && files_.exists(stream()))
+    files_.rename(stream(), unused_name(files_, path("before-restart-stream")));
   made_.note_work(stream());
 }
 
@@ -268,8 +266,7 @@ void RunDirectory::keep() {
 }
 
 void RunDirectory::set_aside() {
-  std::string place = path("before-restart");
-  for (int n = 2; files_.exists(place); ++n) place = fmt::format("{}-{}", path("before-restart"), n);
+  const std::string place = unused_name(files_, path("before-restart"));
   recover_directory(files_, path("best"));
   files_.make_directory(place);
   for (const std::string& name : found_)

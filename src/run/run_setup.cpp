@@ -138,7 +138,7 @@ void open_stream(RunParts& run) {
                    run.say);
   TextStream::Ready ready;
   while ((ready = run.text->wait(run.first_window, [&] { return run.stop_asked(); })) == TextStream::Ready::empty) ++run.first_window;
-  if (ready == TextStream::Ready::stopped) throw ConfigError("stopped while the first text was waited for; the same call continues");
+  if (ready == TextStream::Ready::stopped) throw ConfigError("stopped while waiting for the first text; the same call continues");
   if (ready == TextStream::Ready::ended)
     throw DataError(fmt::format("data.tsv {}: the text has ended after {} lines, none of which is a pair to train on", c.data.train[0].tsv,
                                 run.text->lines()));

@@ -21,6 +21,7 @@ namespace {
 using starling::Error;
 using starling::ErrorKind;
 using starling::Format;
+using starling::Hypothesis;
 using starling::TranslateOptions;
 using starling::Translation;
 using starling::Translator;
@@ -129,7 +130,10 @@ TEST(Library, TokensGiveTheTranslationOfTheirText) {
   EXPECT_EQ(texts(translator().translate_tokens(tokens)), expected);
   EXPECT_EQ(texts(translator().translate_tokens(ended)), expected);
   EXPECT_EQ(kind_of([] { translator().translate_tokens({{"a b"}}); }, "has a space"), ErrorKind::usage);
-  EXPECT_EQ(translator().translate_tokens({{}, {"no such piece"[0] == 'n' ? "nosuchpiece" : ""}}).size(), 2u);
+  const std::vector<std::string> unknown = texts(translator().translate_tokens({{}, {"nosuchpiece"}, {"<unk>"}}));
+  ASSERT_EQ(unknown.size(), 3u);
+  EXPECT_EQ(unknown[0], "");
+  EXPECT_EQ(unknown[1], unknown[2]);
 }
 
 TEST(Library, EightThreadsGetWhatOneGets) {
@@ -402,6 +406,23 @@ TEST(CInterface, TranslatesWithOptions) {
   starling_result* r = starling_translate(t, sentences, 2, &o);
   ASSERT_NE(r, nullptr) << starling_error();
   EXPECT_EQ(starling_sentences(r), 2u);
+  const Translator same(kModels + "pre/model", {.device = "cpu", .threads = 1});
+  const Translation expected = same.translate(std::vector<std::string>{source}, {.n_best = 2, .alignment = true}).front();
+  ASSERT_EQ(expected.hypotheses.size(), 2u);
+  for (size_t n = 0; n < 2; ++n) {
+    const Hypothesis& h = expected.hypotheses[n];
+    EXPECT_EQ(starling_text(r, 0, n), h.text);
+    EXPECT_EQ(starling_score(r, 0, n), h.score);
+    EXPECT_EQ(starling_log_probability(r, 0, n), h.log_probability);
+    ASSERT_EQ(starling_tokens(r, 0, n), h.tokens.size());
+    for (size_t i = 0; i < h.tokens.size(); ++i) EXPECT_EQ(starling_token(r, 0, n, i), h.tokens[i]);
+    ASSERT_EQ(starling_links(r, 0, n), h.alignment.size());
+    for (size_t i = 0; i < h.alignment.size(); ++i) {
+      size_t from = 9, to = 9;
+      starling_link(r, 0, n, i, &from, &to);
+      EXPECT_EQ(std::pair(static_cast<int>(from), static_cast<int>(to)), h.alignment[i]);
+    }
+  }
   EXPECT_EQ(starling_translations(r, 0), 2u);
   EXPECT_EQ(starling_translations(r, 7), 0u);
   EXPECT_GE(starling_score(r, 0, 0), starling_score(r, 0, 1));
@@ -422,6 +443,7 @@ TEST(CInterface, TranslatesWithOptions) {
   char* document = starling_translate_document(t, (source + "\n").c_str(), 0, nullptr);
   ASSERT_NE(document, nullptr);
   EXPECT_EQ(std::string(document).back(), '\n');
+  EXPECT_EQ(document, same.translate_document(source + "\n", Format::text));
   starling_free_string(document);
   starling_close(t);
   starling_close(nullptr);
