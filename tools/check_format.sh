@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does the code have the layout of .clang-format, and is no line too long? Code: 140 columns; prose: 100, but for tables, links, what the
-# program prints itself (docs/reference/config.md) and what stands between ```. Scripts of studies, whose tables have long rows, are left
-# out. Prints each place; ends with 1 if there is one.
+# Does the code have the layout of .clang-format, and is no line or file too long? Code: 140 columns and 450 lines, which a stranger reads
+# in one go; prose: 100 columns, but for tables, links, what the program prints itself (docs/reference/config.md) and what stands between
+# ```. Scripts of studies, whose tables have long rows, are left out. Prints each place; ends with 1 if there is one.
 # Usage: tools/check_format.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,10 +20,14 @@ git ls-files -z '*.h' '*.cpp' '*.cu' '*.cuh' '*.inc' '*.py' '*.cmake' '*CMakeLis
 import sys
 status = 0
 for path in sys.argv[1:]:
+    number = 0
     for number, line in enumerate(open(path, encoding="utf-8"), 1):
         if len(line.rstrip("\n")) > 140:
             print(f"{path}:{number}: {len(line) - 1} columns; 140 are allowed")
             status = 1
+    if path.endswith((".h", ".cpp", ".cu", ".cuh")) and number > 450:
+        print(f"{path}: {number} lines; 450 are allowed")
+        status = 1
 sys.exit(status)' || status=1
 
 git ls-files -z '*.md' ':!docs/reference/config.md' | xargs -0 python3 -c '
