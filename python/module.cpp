@@ -216,8 +216,9 @@ PYBIND11_MODULE(_starling, m) {
       .def_property_readonly("model", &Translator::model)
       .def_property_readonly("machine", &Translator::machine);
 
-  m.def("describe_model", &describe_model, py::call_guard<py::gil_scoped_release>());
-  m.def("export_model", &export_model, py::call_guard<py::gil_scoped_release>());
+  m.def("describe_model", &describe_model, py::arg("model"), py::call_guard<py::gil_scoped_release>());
+  m.def("export_model", &export_model, py::arg("model"), py::arg("format"), py::arg("output"), py::arg("int8") = false,
+        py::call_guard<py::gil_scoped_release>());
   m.def("evaluate",
         [](const std::string& metric, const Strings& hypotheses, const Tokens& references, const std::string& tokenize, bool lowercase) {
           const py::gil_scoped_release release;

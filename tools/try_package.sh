@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs a Debian package in an empty Debian 12, trains and translates with it by the program, by C, by C++ and by Python, and removes it;
-# nothing may be left. Needs root and debootstrap; the mirror is the one that this machine uses.
+# nothing may be left. Training is that of the demo, up to four minutes. Needs root and debootstrap; the mirror is the one that this
+# machine uses.
 # Usage: tools/try_package.sh PACKAGE.deb
 set -euo pipefail
 package=$(realpath "${1:?usage: tools/try_package.sh PACKAGE.deb}")
@@ -40,10 +41,12 @@ quietly inside apt-get install -y -qq --no-install-recommends /root/starling.deb
 
 echo "training and translating"
 inside starling --version | head -n 1
-inside bash -euo pipefail -c 'cd /root && starling demo-corpus --output corpus --train 2000 >/dev/null &&
-  starling train --data.source corpus/train.en --data.target corpus/train.de --vocab.size 500 --model.preset transformer-tiny \
-    --train.output run --train.max-steps 20 --train.batch-tokens 1000 --train.threads 1 --log.progress never >/dev/null &&
-  head -n 20 corpus/test.en >source && starling translate --quiet -m run <source >program.txt && test "$(wc -l <program.txt)" = 20'
+cp "$root/recipes/demo.yml" "$system/root/"
+inside bash -euo pipefail -c 'cd /root && starling demo-corpus --output run-demo/corpus >/dev/null &&
+  starling train -c demo.yml --train.output run --log.progress never >/dev/null &&
+  starling translate --quiet -m run <run-demo/corpus/test.en >test.txt &&
+  starling evaluate --hypotheses test.txt --references run-demo/corpus/test.de &&
+  head -n 20 run-demo/corpus/test.en >source && head -n 20 test.txt >program.txt'
 cp -r "$root/tests/consumer" "$system/root/"
 inside bash -euo pipefail -c 'cd /root
   cmake -S consumer -B consumer/build >log 2>&1 && cmake --build consumer/build >>log 2>&1 || { cat log; exit 1; }

@@ -15,7 +15,7 @@ def evaluate(
     tokenize: str = "auto",
     lowercase: bool = False,
 ) -> _starling.MetricScore:
-    """Scores a corpus by bleu, chrf, chrf++, ter or gleu.
+    """Scores a corpus by bleu, chrf, chrf++, ter or gleu, or lines of links by aer.
 
     references: one text for each hypothesis, or several lists of them. tokenize, of BLEU: auto (by the language of the references), 13a,
     intl, char, zh, ja-mecab, none, spm:FILE.

@@ -1,5 +1,6 @@
 """The Python module against what the program prints."""
 
+import ast
 import io
 import os
 import signal
@@ -183,6 +184,31 @@ class CTranslate2Test(unittest.TestCase):
                         self.assertEqual([" ".join(hypothesis) for hypothesis in result.hypotheses], [line[1] for line in lines])
                         for score, line in zip(result.scores, lines):
                             self.assertAlmostEqual(score, float(line[0]), places=3)
+
+
+class TypesTest(unittest.TestCase):
+    def test_the_stub_has_the_names_of_the_module(self):
+        stub = Path(starling.__file__).with_name("_starling.pyi").read_text()
+        declared, module = {}, starling._starling
+        for node in ast.parse(stub).body:
+            if isinstance(node, ast.ClassDef):
+                declared[node.name] = {f.name for f in node.body if isinstance(f, ast.FunctionDef) and not f.name.startswith("__")}
+            elif isinstance(node, ast.FunctionDef):
+                declared[node.name] = None
+        names = {name for name in dir(module) if not name.startswith("__")}
+        self.assertEqual(set(declared), names)
+        for name, members in declared.items():
+            entity = getattr(module, name)
+            if members is None:
+                self.assertTrue(callable(entity))
+            elif not issubclass(entity, Exception):
+                self.assertEqual(members, {member for member in vars(entity) if not member.startswith("_")}, name)
+
+    def test_an_export_has_the_arguments_of_the_stub(self):
+        with tempfile.TemporaryDirectory() as directory:
+            output = os.path.join(directory, "marian")
+            starling.export_model(str(MODELS / "post" / "model"), format="ctranslate2", output=output)
+            self.assertTrue(os.path.exists(os.path.join(output, "model.bin")))
 
 
 class EvaluateTest(unittest.TestCase):
