@@ -19,8 +19,8 @@ struct MetricScore {
   std::string signature;  // what the score depends on
 };
 
-/// Scores a corpus. `metric`: bleu, chrf, chrf++, ter, gleu. `references`: one list or several, each as long as the hypotheses. Throws
-/// Error.
+/// Scores a corpus. `metric`: bleu, chrf, chrf++, ter, gleu, or aer for lines of links. `references`: one list or several, each as long as
+/// the hypotheses. Throws Error.
 STARLING_API MetricScore evaluate(const std::string& metric, const std::vector<std::string>& hypotheses,
                                   const std::vector<std::vector<std::string>>& references, const MetricOptions& options = {});
 

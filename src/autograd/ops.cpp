@@ -118,7 +118,60 @@ Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout&
   });
 }
 
-Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, const Dropout& dropout) {
+namespace {
+
+// The attention of one head apart: its probabilities, their loss, and the gradient of that. The op that computes them also makes means of
+// a memory, for which the keys stand in; nobody reads these.
+class GuidedHead {
+ public:
+  GuidedHead(const Var& q, const Var& kv, const AttentionLayout& layout, const AttentionGuide& guide)
+      : backend_(q.tape->backend()), layout_(layout), factor_(guide.factor), width_(q.value.columns() / layout.heads) {
+    Tape& tape = *q.tape;
+    const auto of_head = [&](const Tensor& all) {
+      const Tensor own = tape.allocate({all.rows(), width_}, all.dtype());
+      backend_.copy_columns(all, guide.head * width_, own, 0, width_, Write::overwrite);
+      return own;
+    };
+    first_column_ = guide.head * width_;
+    queries_ = of_head(q.value), keys_ = of_head(kv.value);
+    means_ = tape.allocate_like(queries_);
+    weights_ = tape.allocate({std::max<int64_t>(attention_pairs(layout), 1)}, backend_.parameter());
+    dweights_ = tape.allocate_like(weights_);
+    backend_.global_attention(input(), layout, means_, weights_);
+    backend_.flat().link_loss(weights_, guide.place, guide.weight, dweights_, guide.loss);
+    if (!tape.training()) return;
+    dqueries_ = tape.allocate_like(queries_), dkeys_ = tape.allocate_like(keys_), dmemory_ = tape.allocate_like(keys_);
+  }
+  // Adds to the gradients of queries and keys.
+  void backward(const Tensor& dq, const Tensor& dkv) const {
+    backend_.flat().scale(dweights_, factor_, dweights_, Write::overwrite);
+    means_.zero();
+    backend_.global_attention_backward(input(), layout_, weights_, means_, dweights_, dqueries_, dkeys_, dmemory_, Write::overwrite, {},
+                                       Write::overwrite);
+    backend_.copy_columns(dqueries_, 0, dq, first_column_, width_, Write::accumulate);
+    backend_.copy_columns(dkeys_, 0, dkv, first_column_, width_, Write::accumulate);
+  }
+
+ private:
+  Backend::GlobalAttention input() const { return {queries_, keys_, {}, keys_}; }
+
+  Backend& backend_;
+  AttentionLayout layout_;
+  double factor_;
+  int64_t width_, first_column_ = 0;
+  Tensor queries_, keys_, means_, weights_, dweights_, dqueries_, dkeys_, dmemory_;
+};
+
+}  // namespace
+
+int64_t attention_pairs(const AttentionLayout& layout) {
+  int64_t pairs = 0;
+  for (size_t b = 0; b + 1 < layout.query.size(); ++b)
+    pairs += int64_t{layout.query[b + 1] - layout.query[b]} * (layout.key[b + 1] - layout.key[b]);
+  return pairs;
+}
+
+Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, const Dropout& dropout, const AttentionGuide& guide) {
   Tape& tape = *q.tape;
   Backend& backend = tape.backend();
   const int64_t N = q.value.rows(), D = q.value.columns();
@@ -126,10 +179,13 @@ Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, 
   const Tensor y = tape.allocate({N, D}, backend.activation()), lse = tape.allocate({N, layout.heads}, backend.parameter());
   const Backend::AttentionInput input{q.value, kv.value, 0, 0, D};
   backend.attention(input, layout, dropout, y, lse);
+  std::optional<GuidedHead> guided;
+  if (guide.loss) guided.emplace(q, kv, layout, guide);
   return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
     const auto dq = tape.gradient(q), dkv = tape.gradient(kv);
     CHECK(dq.write == Write::overwrite && dkv.write == Write::overwrite, "queries, keys and values have one use");
     backend.attention_backward(input, layout, dropout, lse, dy, dq.tensor, dkv.tensor);
+    if (guided) guided->backward(dq.tensor, dkv.tensor);
   });
 }
 
@@ -145,20 +201,21 @@ Var ssru(const Var& candidate, const Var& forget, const Ints& offsets) {
   });
 }
 
-Loss::Loss(Tape& tape) : sums(tape.allocate({5}, DType::f64)) { sums.zero(); }
+Loss::Loss(Tape& tape) : sums(tape.allocate({kSums}, DType::f64)) { sums.zero(); }
 
 LossSums Loss::read(const Tensor& from) const {
   LossSums result;
   result.tokens = tokens;
   result.clippable = clippable;
   if (!from.has_elements()) return result;
-  std::array<double, 5> numbers;
+  std::array<double, kSums> numbers;
   from.read<double>(numbers);
   result.smoothed = numbers[0];
   result.nll = numbers[1];
   result.correct = static_cast<int64_t>(numbers[2]);
   result.consistency = numbers[3];
   result.clipped = static_cast<int64_t>(numbers[4]);
+  result.alignment = numbers[5];
   return result;
 }
 

@@ -23,15 +23,26 @@ Var residual(const Var& x, const Var& branch, const Dropout& dropout);
 
 // Self-attention over one [N, 3D] tensor of queries, keys and values side by side.
 Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout& dropout);
+// The number of pairs of a query and a key, over all sentences.
+int64_t attention_pairs(const AttentionLayout& layout);
+// Guided attention: what one head should attend to. The loss is the cross-entropy of its probabilities, before dropout, along the links.
+struct AttentionGuide {
+  int64_t head = 0;               // among those here
+  Ints place;                     // of each link among all pairs of a query and a key, sentence by sentence, query-major
+  HostDeviceArray<float> weight;  // of each link
+  double factor = 0;              // of the loss, in gradients
+  Tensor loss;                    // f64 [1]: the loss without the factor is added; empty: nothing is guided
+};
 // Attention of q [N, D] over kv [M, 2D]: keys and values side by side.
-Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, const Dropout& dropout);
+Var cross_attention(const Var& q, const Var& kv, const AttentionLayout& layout, const Dropout& dropout, const AttentionGuide& guide = {});
 
 // Backend::ssru over sentences, from their candidates and forget gates [N, H], to hidden [N, H].
 Var ssru(const Var& candidate, const Var& forget, const Ints& offsets);
 
 // The loss of a pass, kept in the backend's memory as long as the pass's arena lives. Nothing waits until it is read.
 struct Loss {
-  Tensor sums;  // f64 [5]: smoothed, nll, correct, consistency as in LossSums, then the number of clipped values
+  static constexpr int64_t kSums = 6;
+  Tensor sums;  // f64 [kSums]: smoothed, nll, correct, consistency as in LossSums, the number of clipped values, alignment
   Tensor rows;  // [N, 3 or 4] as in Backend::smoothed_loss
   int64_t tokens = 0, clippable = 0;
   Ints row_of;  // the row of each target token; empty: tokens are in the order of the rows
@@ -40,6 +51,8 @@ struct Loss {
   explicit Loss(Tape& tape);  // its sums are zero
   // Where clipped values are counted.
   Tensor clipped() const { return sums.slice(4, {1}); }
+  // Where guided attention adds its loss.
+  Tensor alignment() const { return sums.slice(5, {1}); }
   LossSums read() const { return read(sums); }
   LossSums read(const Tensor& sums) const;  // from a copy of the sums
   std::vector<float> read_nll() const;      // the negative log-likelihood of each target token

@@ -245,9 +245,7 @@ Var global_attention(const Var& q, const Var& k, const Var& memory, Parameter* v
   Tape& tape = *q.tape;
   Backend& backend = tape.backend();
   const Backend::GlobalAttention input{q.value, k.value, score_vector(tape, v, scale), memory.value};
-  int64_t pairs = 0;
-  for (size_t b = 0; b + 1 < layout.query.size(); ++b)
-    pairs += int64_t{layout.query[b + 1] - layout.query[b]} * (layout.key[b + 1] - layout.key[b]);
+  const int64_t pairs = attention_pairs(layout);
   const Tensor y = tape.allocate({q.value.rows(), memory.value.columns()}, backend.activation());
   const Tensor weights = tape.allocate({std::max<int64_t>(pairs, 1)}, backend.parameter());
   backend.global_attention(input, layout, y, weights);
@@ -260,7 +258,7 @@ Var global_attention(const Var& q, const Var& k, const Var& memory, Parameter* v
     Tensor dv;
     if (v) dv = scale ? tape.allocate(v->shape, backend.parameter()) : v->gradient;
     const Write dv_write = v && !scale ? tape.gradients().next_write(*v) : Write::overwrite;
-    backend.global_attention_backward(input, layout, weights, dy, dq.tensor, dk, dmemory.tensor, dmemory.write, dv, dv_write);
+    backend.global_attention_backward(input, layout, weights, dy, {}, dq.tensor, dk, dmemory.tensor, dmemory.write, dv, dv_write);
     tape.pass_gradient(k, dk);
     if (scale) {
       tape.gradients().next_write(*scale);  // both are always written together

@@ -145,6 +145,7 @@ struct LossSums {
   double consistency = 0;  // for R-Drop: (KL(p || q) + KL(q || p)) / 2 for each token of both passes, nats
   int64_t tokens = 0;
   int64_t correct = 0;                 // tokens whose most probable prediction is correct
+  double alignment = 0;                // of guided attention: -ln of what linked source tokens get, nats
   int64_t clipped = 0, clippable = 0;  // values beyond the bounds of clipped states, and all values that are bounded
 };
 
@@ -272,10 +273,11 @@ class Backend {
     Tensor q, k, v, memory;
   };
   virtual void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor& y, const Tensor& weights) = 0;
-  // Overwrites dq and dk (zero on rows of no sentence); overwrites or adds to dmemory and dv. dv is empty if v is.
+  // Overwrites dq and dk (zero on rows of no sentence); overwrites or adds to dmemory and dv. dv is empty if v is. dweights: a gradient of
+  // the weights themselves, beside that by way of y, in their order and type; may be empty.
   virtual void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor& weights, const Tensor& dy,
-                                         const Tensor& dq, const Tensor& dk, const Tensor& dmemory, Write dmemory_write, const Tensor& dv,
-                                         Write dv_write) = 0;
+                                         const Tensor& dweights, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
+                                         Write dmemory_write, const Tensor& dv, Write dv_write) = 0;
 
   // -- output ----------------------------------------------------------------------------------------------------------
   // Label-smoothed cross-entropy of softmax(logits [N, V]) against the targets and, if dlogits is given, its gradient in activation type:
@@ -336,7 +338,7 @@ void register_backend(const std::string& spec, BackendMaker maker);
 
 // True if bf16 matrix products run natively (AVX512-BF16 or AMX).
 bool cpu_has_bf16();
-// The instruction set of the vectorised loops: "x86-64-v2", "-v3" (AVX2) or "-v4" (AVX-512).
+// The instruction set of the vectorised loops: "x86-64-v2", "-v3" (AVX2) or "-v4" (AVX-512); "armv8-a" (NEON).
 std::string cpu_instruction_set();
 
 }  // namespace starling

@@ -10,6 +10,8 @@
 
 namespace starling {
 
+constexpr float kLeastLinked = 1e-30f;  // the least probability of link_loss
+
 enum class Write : bool { overwrite, accumulate };
 
 // How far a replica's value is from where its block began, merged + momentum * step: for periodic merging (strategies/periodic.cpp).
@@ -58,6 +60,11 @@ class FlatOps {
   // [1]: first + 1 + the index of an element of y that is not finite, if there is one.
   virtual void collect(const Tensor& x, const Tensor& residual, double decay, const Tensor& velocity, double momentum, const Tensor& y,
                        int64_t first, const Tensor& bad) = 0;
+
+  // The cross-entropy of probabilities along links, guided attention: sum, f64 [1] += the sum over links l of -weight[l] ln p[place[l]],
+  // and dp becomes its gradient, zero where there is no link. Places are distinct. A probability below 1e-30 counts as that. The order of
+  // the sum, which is for reports, is the device's.
+  virtual void link_loss(const Tensor& p, const Ints& place, const HostDeviceArray<float>& weight, const Tensor& dp, const Tensor& sum) = 0;
 
   // Rows on the wire, y [n, front + D]: the row's number in the first of the `front` elements, if there are any, then its D values (numbers
   // are exact up to 2^24 in f32). y[i] = (number[i], x[row[i]]), or x[i] if row is empty.

@@ -35,6 +35,23 @@ class HostFlatOps : public FlatOps {
     by_type(x.dtype(), [&]<class T>(T) { sum.data<double>()[0] = dot(x.data<T>(), x.data<T>(), x.count()); });
   }
 
+  void link_loss(const Tensor& p, const Ints& place, const HostDeviceArray<float>& weight, const Tensor& dp, const Tensor& sum) override {
+    require(p, dp);
+    CHECK(place.size() == weight.size(), "{} links with {} weights", place.size(), weight.size());
+    by_type(p.dtype(), [&]<class T>(T) {
+      const T* const from = p.data<T>();
+      T* const to = dp.data<T>();
+      std::memset(to, 0, static_cast<size_t>(dp.bytes()));
+      double loss = 0;
+      for (size_t l = 0; l < place.size(); ++l) {
+        const T probability = std::max(from[place[l]], static_cast<T>(kLeastLinked)), w = static_cast<T>(weight[l]);
+        loss -= static_cast<double>(w) * std::log(static_cast<double>(probability));
+        to[place[l]] = -w / probability;
+      }
+      sum.data<double>()[0] += loss;
+    });
+  }
+
   void divide(const Tensor& x, double n) override {
     by_type(x.dtype(), [&]<class T>(T) {
       T* const p = x.data<T>();

@@ -51,7 +51,7 @@ class MetaBackend : public Backend {
                      const Tensor&) override {}
   void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&) override {}
   void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                 const Tensor&, Write, const Tensor&, Write) override {}
+                                 const Tensor&, const Tensor&, Write, const Tensor&, Write) override {}
   void smoothed_loss(const Tensor&, const LossRows&, const Tensor&, const Tensor&) override {}
   void shard_exponentials(const LogitsShard&, const LossRows&) override {}
   void rescale_shard(const LogitsShard&, const Tensor&) override {}

@@ -172,11 +172,11 @@ void ProfiledBackend::global_attention(const GlobalAttention& in, const Attentio
   timed("global_attention", 0, [&] { inner_.global_attention(in, layout, y, weights); });
 }
 void ProfiledBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
-                                                const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
-                                                Write dmemory_write, const Tensor& dv, Write dv_write) {
+                                                const Tensor& dy, const Tensor& dweights, const Tensor& dq, const Tensor& dk,
+                                                const Tensor& dmemory, Write dmemory_write, const Tensor& dv, Write dv_write) {
   note(in, layout, 2);
   timed("global_attention_backward", 0,
-        [&] { inner_.global_attention_backward(in, layout, weights, dy, dq, dk, dmemory, dmemory_write, dv, dv_write); });
+        [&] { inner_.global_attention_backward(in, layout, weights, dy, dweights, dq, dk, dmemory, dmemory_write, dv, dv_write); });
 }
 void ProfiledBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {
   timed("smoothed_loss", traffic(logits, row_loss, dlogits), [&] { inner_.smoothed_loss(logits, rows, row_loss, dlogits); });

@@ -181,7 +181,8 @@ void add_test_options(CLI::App& sub, EvaluateArguments& a) {
 }  // namespace
 
 void add_evaluate(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("evaluate", "Score translations against references: BLEU, chrF, chrF++, TER as in sacreBLEU; GLEU");
+  CLI::App* sub = app.add_subcommand(
+      "evaluate", "Score translations against references: BLEU, chrF, chrF++, TER as in sacreBLEU; GLEU; AER of word alignments");
   const auto arguments = std::make_shared<EvaluateArguments>();
   sub->add_option("--hypotheses", arguments->hypotheses,
                   "The translations, one a line (plain, .gz, .zst); - reads standard input; several files are several systems, the first "
@@ -192,7 +193,7 @@ void add_evaluate(CLI::App& app) {
       ->allow_extra_args(false);
   sub->add_option("--metrics", arguments->metrics, "Metrics, with commas or blanks between them, printed in this order")
       ->delimiter(',')
-      ->transform(CLI::IsMember({"bleu", "chrf", "chrf++", "ter", "gleu"}, CLI::ignore_case))
+      ->transform(CLI::IsMember({"bleu", "chrf", "chrf++", "ter", "gleu", "aer"}, CLI::ignore_case))
       ->capture_default_str();
   add_tokenize_option(*sub, arguments->tokenize);
   sub->add_flag("--lowercase", arguments->lowercase, "Ignore case in BLEU, GLEU and chrF (TER always does); off by default");

@@ -11,6 +11,8 @@
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/verbs.h"
+#include "config/words.h"
+#include "decode/alignment.h"
 #include "evaluation/pair_scores.h"
 #include "interop/usable_model.h"
 #include "storage/outputs.h"
@@ -24,50 +26,16 @@ struct ScoreArguments {
   DeviceChoice compute{.precision = "f32"};
   int64_t batch_tokens = 4000, max_length = 2000;
   bool per_token = false, tokens = false;
+  std::optional<AlignmentUnit> alignment;
 };
-
-double sum_of(const std::vector<float>& scores) {
-  double sum = 0;
-  for (const float score : scores) sum += score;
-  return sum;
-}
 
 // Finite weights can still be too large to compute with.
 void require_numbers(const std::vector<std::vector<float>>& scores, const std::string& path, int64_t first_line) {
   for (size_t i = 0; i < scores.size(); ++i)
-    if (!std::isfinite(sum_of(scores[i])))
+    if (!std::isfinite(score_of(scores[i])))
       throw DataError(fmt::format(
           "{}:{}: the model gives this pair the log-probability {}: its weights are too large to compute with; use another checkpoint",
-          path, first_line + static_cast<int64_t>(i), sum_of(scores[i])));
-}
-
-// Returns a piece as one word: spaces and control characters, which a vocabulary may contain, are written as SentencePiece writes bytes.
-std::string printable(const std::string& piece) {
-  std::string out;
-  for (const char c : piece) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte <= 0x20 || byte == 0x7F) {
-      out += fmt::format("<0x{:02X}>", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-void print_scores(const std::vector<float>& scores, std::span<const int32_t> tokens, const Vocabulary& target, const ScoreArguments& a,
-                  std::ostream& out) {
-  const double sum = sum_of(scores);
-  std::string line = fmt::format("{:.6f}", a.per_token ? sum / static_cast<double>(scores.size()) : sum);
-  if (a.tokens) {
-    std::string pieces, numbers;
-    for (size_t i = 0; i < scores.size(); ++i) {
-      pieces += (i ? " " : "") + printable(target.piece(tokens[i]));
-      numbers += fmt::format("{}{:.6f}", i ? " " : "", scores[i]);
-    }
-    line += "\t" + pieces + "\t" + numbers;
-  }
-  out << line << '\n';
+          path, first_line + static_cast<int64_t>(i), score_of(scores[i])));
 }
 
 // Reads some thousand pairs at a time, so that files of any size work; returns false at the end.
@@ -80,10 +48,12 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
   const SearchOptions framing = with_prefixes(loaded.description.search, vocabularies);
   const int64_t longest = std::min(a.max_length, longest_sentence(loaded.description.config));
   std::vector<EncodedPair> pairs;
+  std::vector<std::string> sources;  // for alignments
   std::string_view source, target;
   bool more = true;
   while (pairs.size() < 4096 && (more = reader.next(source, target))) {
     pairs.push_back(framed_pair(vocabularies, source, target, framing));
+    if (a.alignment) sources.emplace_back(source);
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
     if (length > static_cast<size_t>(longest))
       throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it{}", path, reader.line_number(), length,
@@ -98,9 +68,17 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
   };
   const std::vector<std::vector<float>> scores = pair_scores(*loaded.model, pairs, framing, a.batch_tokens, scored);
   require_numbers(scores, path, first_line);
-  std::ostream& out = output.stream();
-  for (size_t i = 0; i < pairs.size(); ++i)
-    print_scores(scores[i], std::span(pairs[i].target).last(scores[i].size()), vocabularies.target(), a, out);
+  const auto aligned = a.alignment ? pair_alignments(*loaded.model, pairs, framing, a.batch_tokens) : std::vector<std::vector<int32_t>>();
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const auto tokens = std::span(pairs[i].target).last(scores[i].size());
+    output.stream() << score_line(scores[i], tokens, vocabularies.target(), a.per_token, a.tokens);
+    if (a.alignment) {
+      const Hypothesis given{.tokens = {tokens.begin(), tokens.end() - 1}, .alignment = aligned[i]};
+      const EncodedLine from = vocabularies.source().encode_with_bytes(sources[i]);
+      output.stream() << '\t' << alignment_text(from, sources[i], vocabularies.target(), given, *a.alignment);
+    }
+    output.stream() << '\n';
+  }
   output.flush(reader.line_number());
   return more;
 }
@@ -154,6 +132,10 @@ void add_score(CLI::App& app) {
       ->capture_default_str();
   sub->add_flag("--per-token", a->per_token, "divide by the number of target tokens, end of sentence included");
   sub->add_flag("--tokens", a->tokens, "after the score, separated by tabs: the target's pieces, and the log-probability of each");
+  sub->add_option_function<std::string>(
+         "--alignment", [a](const std::string& unit) { a->alignment = from_word<AlignmentUnit>(unit); },
+         "words or pieces: last, after a tab, pairs of positions, source-target, from the attention (docs/guides/alignment.md)")
+      ->check(CLI::IsMember({"words", "pieces"}));
   sub->add_option("--max-length", a->max_length, "longer sentences are an error, tokens a side")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();

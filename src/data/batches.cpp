@@ -15,6 +15,7 @@ namespace {
 constexpr uint32_t kOrderStream = 0;                   // for the permutation of the epoch; corpus c chooses its samples with stream 1 + c
 constexpr uint64_t kWindowStream = 1u << 31;           // for the order of batches within a window
 constexpr uint64_t kCutSeed = 0x9e3779b97f4a7c15u;     // for subword sampling: multiplied by epoch + 1
+constexpr uint64_t kNoiseSeed = 0xd1b54a32d192ed03u;   // for text noise: likewise
 constexpr int64_t kMaxBatchTokens = int64_t{1} << 28;  // offsets are int32 and source sides may be larger
 
 struct Limits {
@@ -228,11 +229,23 @@ Batch BatchStream::next() {
   Batch batch;
   batch.epoch = position_.epoch;
   batch.index = position_.index;
+  int64_t before = -1;  // the corpus of the sample before
   for (int64_t i = window_.cuts[static_cast<size_t>(batch_index)]; i < window_.cuts[static_cast<size_t>(batch_index) + 1]; ++i) {
     const Sample& sample = window_.samples[static_cast<size_t>(i)];
     store_->append(sample.pair, batch.source, batch.target);
     batch.sample_ids.push_back(sample.place);
     if (store_->weighted()) batch.weights.push_back(store_->weight(sample.pair));
+    if (options_.guide > 0 && store_->linked()) {
+      batch.guide = options_.guide;
+      if (batch.link_offsets.empty()) batch.link_offsets.push_back(0);
+      store_->append_links(sample.pair, batch.links);
+      batch.link_offsets.push_back(static_cast<int32_t>(batch.links.size()));
+    }
+    if (options_.noise) {
+      Random random(options_.seed + kNoiseSeed * static_cast<uint64_t>(position_.epoch + 1), static_cast<uint64_t>(sample.place));
+      const int64_t corpus = corpus_of(sample.pair);
+      if (options_.noise->change_last(batch, corpus, std::exchange(before, corpus), random)) continue;
+    }
     if (!options_.sampling.source) continue;
     const auto stream = 2 * static_cast<uint64_t>(sample.place);
     cut_anew(batch.source, *options_.sampling.source, stream);
@@ -242,7 +255,13 @@ Batch BatchStream::next() {
   return batch;
 }
 
-// Returns the last sentence of a side.
+int64_t BatchStream::corpus_of(int64_t pair) const {
+  int64_t corpus = store_->corpora() - 1;
+  while (store_->corpus_begin(corpus) > pair) --corpus;
+  return corpus;
+}
+
+// Cuts the last sentence of a side anew.
 void BatchStream::cut_anew(PackedTokens& side, const SubwordSampler& sampler, uint64_t stream) const {
   const auto begin = static_cast<size_t>(side.offsets[side.offsets.size() - 2]);
   Random random(options_.seed + kCutSeed * static_cast<uint64_t>(position_.epoch + 1), stream);
@@ -318,6 +337,15 @@ PairLengths lengths_in(const Batch& batch, int64_t i) {
 void add_sentences(const Batch& batch, int64_t begin, int64_t end, Batch& all) {
   all.sample_ids.insert(all.sample_ids.end(), batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
   if (!batch.weights.empty()) all.weights.insert(all.weights.end(), batch.weights.begin() + begin, batch.weights.begin() + end);
+  if (!batch.link_offsets.empty()) {
+    if (all.link_offsets.empty()) all.link_offsets.assign(static_cast<size_t>(all.target.sentences()) + 1, 0);
+    for (int64_t i = begin; i < end; ++i) {
+      const auto from = batch.links.begin() + batch.link_offsets[static_cast<size_t>(i)],
+                 to = batch.links.begin() + batch.link_offsets[static_cast<size_t>(i) + 1];
+      all.links.insert(all.links.end(), from, to);
+      all.link_offsets.push_back(static_cast<int32_t>(all.links.size()));
+    }
+  }
   for (int64_t i = begin; i < end; ++i)
     for (const auto& [from, to] : {std::pair(&batch.source, &all.source), std::pair(&batch.target, &all.target)})
       to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],
@@ -328,6 +356,7 @@ Batch sentences_of(const Batch& batch, int64_t begin, int64_t end) {
   Batch part;
   part.epoch = batch.epoch;
   part.index = batch.index;
+  part.guide = batch.guide;
   add_sentences(batch, begin, end, part);
   return part;
 }
@@ -339,6 +368,8 @@ void append(Batch& to, const Batch& more) {
   const size_t before = to.sample_ids.size();
   add_sentences(more, 0, more.target.sentences(), to);
   if (!to.weights.empty()) to.weights.resize(before + more.sample_ids.size(), 1.0f);
+  if (!to.link_offsets.empty()) to.link_offsets.resize(to.sample_ids.size() + 1, static_cast<int32_t>(to.links.size()));
+  to.guide = std::max(to.guide, more.guide);
 }
 
 std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens) {

@@ -12,6 +12,7 @@
 
 #include "base/batch.h"
 #include "data/permutation.h"
+#include "data/text_noise.h"
 #include "data/token_store.h"
 #include "data/tokenize.h"
 #include "text/subword_sampler.h"
@@ -43,6 +44,8 @@ struct BatchOptions {
   std::function<const TokenStore&(int64_t epoch)> store_of;
   int64_t first_epoch = 0;  // the epoch of the first store, with store_of
   SubwordSampling sampling;
+  std::shared_ptr<const TextNoise> noise;  // null: sentences as they are stored; drawn before subword sampling
+  double guide = 0;                        // Batch::guide, where the store has links
 };
 
 struct BatchPosition {
@@ -102,6 +105,7 @@ class BatchStream {
   int64_t samples(int64_t epoch) const;
   int64_t windows(int64_t epoch) const;
   void advance();
+  int64_t corpus_of(int64_t pair) const;
   void cut_anew(PackedTokens& side, const SubwordSampler& sampler, uint64_t stream) const;
 
   const TokenStore* store_;

@@ -17,8 +17,8 @@ constexpr int64_t kReportLines = 65536;  // lines between two looks at the clock
 
 struct CheckedFile {
   const CorpusFiles* corpus = nullptr;
-  std::string path;  // of one side, or of the weights; empty: the corpus is a tsv
-  bool weights = false;
+  std::string path;  // empty: the corpus is a tsv
+  enum Content : uint8_t { text, weights, links } content = text;
   int64_t lines = 0;
   std::exception_ptr failure;
 };
@@ -44,16 +44,31 @@ void read_to_end(const Next& next, const Read& bytes_read, int64_t& lines, bool 
   progress.add(counted, bytes_read(), speaks);
 }
 
+bool next_links(LineReader& file) {
+  std::string_view line;
+  if (!file.next(line)) return false;
+  try {
+    parse_links(line);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}:{}: {}", file.path(), file.line_number(), error.what()));
+  }
+  return true;
+}
+
 void check(CheckedFile& file, bool speaks, CheckProgress& progress) {
   std::string_view line, other;
   try {
-    if (file.weights) {
+    if (file.content == CheckedFile::weights) {
       LineReader reader(file.path);
       float weight = 0;
       read_to_end([&] { return next_weight(reader, weight); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
+    } else if (file.content == CheckedFile::links) {
+      LineReader reader(file.path);
+      read_to_end([&] { return next_links(reader); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
     } else if (file.path.empty()) {
       CorpusFiles text = *file.corpus;
       text.sentence_weights.clear();
+      if (!text.aligned_in_column()) text.alignment.clear();
       PairReader reader(text);
       read_to_end([&] { return reader.next(line, other); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
     } else {
@@ -79,7 +94,7 @@ void require_whole(const CheckedFile& source, const CheckedFile& target) {
 uint64_t corpus_bytes(const DataOptions& options) {
   uint64_t bytes = 0;
   for (const CorpusFiles& files : options.train)
-    for (const std::string& path : {files.source, files.target, files.tsv, files.sentence_weights})
+    for (const std::string& path : {files.source, files.target, files.tsv, files.sentence_weights, files.alignment})
       if (struct stat info{}; !path.empty() && ::stat(path.c_str(), &info) == 0) bytes += static_cast<uint64_t>(info.st_size);
   return bytes;
 }
@@ -91,7 +106,8 @@ std::vector<int64_t> check_corpora(const DataOptions& options, int threads, cons
     PairReader opened(corpus);  // reports a missing file before an hour of reading
     files.push_back({&corpus, corpus.source});
     if (corpus.tsv.empty()) files.push_back({&corpus, corpus.target});
-    if (!corpus.sentence_weights.empty()) files.push_back({&corpus, corpus.sentence_weights, true});
+    if (!corpus.sentence_weights.empty()) files.push_back({&corpus, corpus.sentence_weights, CheckedFile::weights});
+    if (!corpus.alignment.empty() && !corpus.aligned_in_column()) files.push_back({&corpus, corpus.alignment, CheckedFile::links});
   }
   CheckProgress progress{TaskProgress("data", say), corpus_bytes(options)};
   std::atomic<size_t> next{0};
@@ -115,10 +131,10 @@ std::vector<int64_t> check_corpora(const DataOptions& options, int threads, cons
       require_whole(files[i], files[i + 1]);
       ++i;
     }
-    if (i + 1 < files.size() && files[i + 1].weights) {
-      const CheckedFile& weights = files[++i];
-      if (weights.failure) std::rethrow_exception(weights.failure);
-      if (weights.lines != pairs.back()) throw unequal_lines(weights.corpus->name(), pairs.back(), weights.path, weights.lines);
+    while (i + 1 < files.size() && files[i + 1].content != CheckedFile::text) {
+      const CheckedFile& facts = files[++i];
+      if (facts.failure) std::rethrow_exception(facts.failure);
+      if (facts.lines != pairs.back()) throw unequal_lines(facts.corpus->name(), pairs.back(), facts.path, facts.lines);
     }
   }
   return pairs;

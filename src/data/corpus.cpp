@@ -39,12 +39,17 @@ const CorpusFiles& check_files(const CorpusFiles& files) {
     throw ConfigError(fmt::format("the corpus with {} = {} lacks its other side; name its {} file",
                                   files.source.empty() ? "target" : "source", files.source.empty() ? files.target : files.source,
                                   files.source.empty() ? "source" : "target"));
-  if (files.source == "-" || files.target == "-" || files.tsv == "-" || files.sentence_weights == "-")
+  if (files.aligned_in_column() && files.tsv.empty())
+    throw ConfigError(
+        fmt::format("the corpus {} has alignment: {}, but only a tsv has columns; name a file", files.name(), kAlignmentColumn));
+  if (files.source == "-" || files.target == "-" || files.tsv == "-" || files.sentence_weights == "-" || files.alignment == "-")
     throw ConfigError(fmt::format(kReadTwice, "standard input (-)"));
   return files;
 }
 
 }  // namespace
+
+bool CorpusFiles::aligned_in_column() const { return alignment == kAlignmentColumn; }
 
 bool is_pipe(const std::string& path) {
   struct stat status {};
@@ -53,7 +58,8 @@ bool is_pipe(const std::string& path) {
 
 void require_files(const CorpusFiles& files) {
   check_files(files);
-  for (const std::string& path : {files.source, files.target, files.tsv, files.sentence_weights})
+  for (const std::string& path :
+       {files.source, files.target, files.tsv, files.sentence_weights, files.aligned_in_column() ? "" : files.alignment})
     if (const std::string what = read_once(path); !what.empty())
       throw ConfigError(fmt::format(kReadTwice, fmt::format("{}, which is {}", path, what)));
 }
@@ -66,6 +72,18 @@ void check_options(const DataOptions& options, bool streams) {
     throw ConfigError("a corpus is either two files, source and target, or one tsv; give exactly one of the two forms");
   if (stream && (!options.stages.empty() || !options.train.front().sentence_weights.empty()))
     throw ConfigError("data.stages and sentence-weights are for text in files, but data.tsv is a pipe; leave them out");
+  if (const std::string& links = options.train.front().alignment; stream && !links.empty() && !options.train.front().aligned_in_column())
+    throw ConfigError(
+        fmt::format("data.tsv is a pipe, whose links come with the text, in its third column, and not from {}; say alignment: {}", links,
+                    kAlignmentColumn));
+  const bool aligned = std::any_of(options.train.begin(), options.train.end(), [](const CorpusFiles& c) { return !c.alignment.empty(); });
+  if (aligned && (options.subword_alpha > 0 || options.noise.any()))
+    throw ConfigError(fmt::format("{} in each epoch, and an alignment links the pieces that are stored; leave one of the two out",
+                                  options.subword_alpha > 0 ? "data.subword-alpha cuts words anew"
+                                                            : "data.upper-case, title-case, typos and merge change sentences"));
+  if (options.noise.upper_case + options.noise.title_case > 1)
+    throw ConfigError(fmt::format("data.upper-case {:g} and title-case {:g} are shares of the same pairs; together they must not exceed 1",
+                                  options.noise.upper_case, options.noise.title_case));
   for (const CorpusFiles& files : options.train) {
     if (!stream) require_files(files);
     if (!std::isfinite(files.weight) || files.weight < 0 || files.weight > kMaxWeight)
@@ -82,8 +100,10 @@ void check_options(const DataOptions& options, bool streams) {
     throw ConfigError(fmt::format("max-ratio is {}; choose 0 (off) or a number of at least 1", options.max_ratio));
 }
 
-PairReader::PairReader(const CorpusFiles& files) : first_(check_files(files).tsv.empty() ? files.source : files.tsv) {
+PairReader::PairReader(const CorpusFiles& files)
+    : first_(check_files(files).tsv.empty() ? files.source : files.tsv), column_(files.aligned_in_column()) {
   if (files.tsv.empty()) second_.emplace(files.target);
+  if (!files.alignment.empty() && !column_) links_.emplace(files.alignment);
   if (!files.sentence_weights.empty()) weights_.emplace(files.sentence_weights);
 }
 
@@ -99,7 +119,8 @@ bool next_weight(LineReader& file, float& weight) {
 
 bool PairReader::next(std::string_view& source, std::string_view& target) {
   const bool more = next_pair(source, target);
-  if (weights_ && next_weight(*weights_, weight_) != more) unequal_weights();
+  if (weights_ && next_weight(*weights_, weight_) != more) unequal_facts(*weights_);
+  if (links_ && links_->next(links_line_) != more) unequal_facts(*links_);
   return more;
 }
 
@@ -113,12 +134,20 @@ bool PairReader::next_pair(std::string_view& source, std::string_view& target) {
 bool PairReader::next_columns(std::string_view& source, std::string_view& target) {
   std::string_view line;
   if (!first_.next(line)) return false;
-  const size_t tab = line.find('\t');
-  if (tab == std::string_view::npos || line.find('\t', tab + 1) != std::string_view::npos)
-    throw DataError(fmt::format("{}:{}: {} instead of one; each line must be: source <tab> target", first_.path(), first_.line_number(),
-                                tab == std::string_view::npos ? "no tab" : "more than one tab"));
+  const auto tabs = std::count(line.begin(), line.end(), '\t');
+  if (tabs != (column_ ? 2 : 1))
+    throw DataError(fmt::format("{}:{}: {} instead of {}; each line must be: source <tab> target{}", first_.path(), first_.line_number(),
+                                tabs == 0              ? "no tab"
+                                : tabs > 1 && !column_ ? "more than one tab"
+                                                       : counted(tabs, "tab"),
+                                column_ ? "two" : "one",
+                                column_     ? " <tab> links, such as 0-0 1-2"
+                                : tabs == 2 ? "; if the third column has links, set alignment: column"
+                                            : ""));
+  const size_t tab = line.find('\t'), second = line.find('\t', tab + 1);
   source = line.substr(0, tab);
-  target = line.substr(tab + 1);
+  target = line.substr(tab + 1, second == line.npos ? line.npos : second - tab - 1);
+  if (column_) links_line_ = line.substr(second + 1);
   return true;
 }
 
@@ -131,14 +160,13 @@ void PairReader::unequal_lines(bool first_longer) {
   throw starling::unequal_lines(shorter.path(), shorter.line_number(), longer.path(), longer.line_number());
 }
 
-void PairReader::unequal_weights() {
-  std::string_view source, target;
-  float weight = 0;
+void PairReader::unequal_facts(LineReader& facts) {
+  std::string_view source, target, fact;
   while (next_pair(source, target)) {
   }
-  while (next_weight(*weights_, weight)) {
+  while (facts.next(fact)) {
   }
-  throw starling::unequal_lines(first_.path(), first_.line_number(), weights_->path(), weights_->line_number());
+  throw starling::unequal_lines(first_.path(), first_.line_number(), facts.path(), facts.line_number());
 }
 
 DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string& b, int64_t b_lines) {

@@ -12,8 +12,12 @@
 #include "base/error.h"
 #include "base/task_progress.h"
 #include "data/line_reader.h"
+#include "data/text_noise.h"
+#include "text/links.h"
 
 namespace starling {
+
+constexpr const char* kAlignmentColumn = "column";
 
 struct CorpusFiles {
   std::string source, target;                    // either both of these,
@@ -23,15 +27,20 @@ struct CorpusFiles {
   std::string source_language, target_language;  // codes; "": those of the whole text
   std::string tag;                               // pieces in front of each source, with spaces between them
   std::string sentence_weights;                  // a file with the loss weight of each pair, one a line; "": all 1
+  // A file with the links of each pair, one line a pair; "": none; kAlignmentColumn: the third column of the tsv.
+  std::string alignment;
+  bool aligned_in_column() const;
   std::string name() const { return tsv.empty() ? source + " + " + target : tsv; }
 };
 
 struct DataOptions {
   std::vector<CorpusFiles> train;
-  int64_t max_length = 256;       // tokens per side, end of sentence included; longer pairs are dropped
-  double max_ratio = 0;           // longer side over shorter side in tokens, pairs above it are dropped; 0: off
-  double subword_alpha = 0;       // alpha of the batches' SubwordSampler; 0: the stored tokens as they are
-  std::vector<double> stages;     // target tokens of each stage of a curriculum but the last; empty: there is one stage
+  int64_t max_length = 256;    // tokens per side, end of sentence included; longer pairs are dropped
+  double max_ratio = 0;        // longer side over shorter side in tokens, pairs above it are dropped; 0: off
+  double subword_alpha = 0;    // alpha of the batches' SubwordSampler; 0: the stored tokens as they are
+  std::vector<double> stages;  // target tokens of each stage of a curriculum but the last; empty: there is one stage
+  AlignmentUnit alignment_unit = AlignmentUnit::words;  // of what the positions in links count
+  NoiseShares noise;
   int64_t window_lines = 200000;  // of a text that is a stream: lines that are shuffled together
 };
 
@@ -52,10 +61,12 @@ class PairReader {
   explicit PairReader(const CorpusFiles& files);
 
   /// Gets the next pair, as views valid until the next call; returns false at the end. Throws DataError for everything LineReader refuses,
-  /// for sides with unequal numbers of lines (naming both numbers) and for TSV lines without exactly two columns.
+  /// for sides with unequal numbers of lines (naming both numbers) and for TSV lines without exactly two columns, or three with links.
   bool next(std::string_view& source, std::string_view& target);
   /// Returns the loss weight of the pair that next() returned; 1 without a file of them.
   float weight() const { return weight_; }
+  /// Returns the line with the links of the pair that next() returned, valid as long; empty without a file or a column of them.
+  std::string_view links() const { return links_line_; }
 
   int64_t line_number() const { return first_.line_number(); }
   uint64_t bytes_read() const { return first_.bytes_read() + (second_ ? second_->bytes_read() : 0); }  // see LineReader
@@ -64,11 +75,13 @@ class PairReader {
   bool next_columns(std::string_view& source, std::string_view& target);
   bool next_pair(std::string_view& source, std::string_view& target);
   [[noreturn]] void unequal_lines(bool first_longer);
-  [[noreturn]] void unequal_weights();
+  [[noreturn]] void unequal_facts(LineReader& facts);
 
   LineReader first_;
-  std::optional<LineReader> second_, weights_;
+  std::optional<LineReader> second_, weights_, links_;
+  bool column_;  // the links are in the third column
   float weight_ = 1;
+  std::string_view links_line_;
 };
 
 /// Gets the next weight of a file of them; returns false at its end. Throws DataError (file:line) for what is not a number from 0 to 10000.

@@ -208,7 +208,19 @@ std::string TextStream::checked(std::string_view line, int64_t number) {
                             : line.find('\r') != line.npos                                    ? "it has a carriage return in it"
                             : second != line.npos && line.find('\t', second + 1) != line.npos ? "it has more than three columns"
                                                                                               : nullptr;
-  return wrong ? broken_line(wrong, number) : std::string(line.substr(0, second)) + "\n";
+  if (wrong) return broken_line(wrong, number);
+  if (!data_.train.front().aligned_in_column()) return std::string(line.substr(0, second)) + "\n";
+  // A wrong link in a window would end the run, and leave it at this line for ever.
+  const std::string_view links = second == line.npos ? std::string_view() : line.substr(second + 1);
+  const std::string_view source = line.substr(0, tab), target = line.substr(tab + 1, second == line.npos ? second : second - tab - 1);
+  try {
+    const bool words = data_.alignment_unit == AlignmentUnit::words;
+    token_links(parse_links(links), data_.alignment_unit, {source, words ? EncodedLine() : source_.encode_as_it_stands_with_bytes(source)},
+                {target, words ? EncodedLine() : target_.encode_as_it_stands_with_bytes(target)}, 0);
+  } catch (const DataError& error) {
+    return broken_line(error.what(), number);
+  }
+  return fmt::format("{}\t{}\t{}\n", source, target, links);
 }
 
 // Returns what stands in the window for a line that is left out: a pair that every filter drops.
@@ -217,7 +229,7 @@ std::string TextStream::broken_line(const char* wrong, int64_t number) {
   if (++broken_ <= kToldBroken)
     messages_.push_back(fmt::format("warning: data: line {} of the text is left out: {}{}", number, wrong,
                                     broken_ == kToldBroken ? "; further ones are only counted" : ""));
-  return "\t\n";
+  return data_.train.front().aligned_in_column() ? "\t\t\n" : "\t\n";
 }
 
 void TextStream::finish_next(int64_t window) {

@@ -1,6 +1,7 @@
 // The file: ids, zeros up to a multiple of eight bytes, one 64-bit entry a pair and one more, ShardFacts. A pair's entry is the
-// position of its first id (40 bits) and its source length (24 bits); the next entry's position is where it ends. In a weighted shard the
-// weights of the pairs, f32, follow the entries, and zeros up to a multiple of eight bytes.
+// position of its first id (40 bits) and its source length (24 bits); the next entry's position is where it ends. In a shard with
+// weights those of the pairs, f32, follow the entries, and zeros up to a multiple of eight bytes. In one with links there follow a 64-bit
+// number for each pair, that of the links of all pairs up to it, and the links, two 16-bit positions each (source, target), and zeros.
 #include "data/token_shard.h"
 
 #include <algorithm>
@@ -21,10 +22,20 @@ constexpr size_t kUnsummed = sizeof(uint64_t) + sizeof kMagic;  // the checksum 
 
 uint64_t rounded_up(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
-uint64_t file_bytes(const ShardFacts& facts) {
+bool has(const ShardFacts& facts, uint32_t what) { return ((facts.version - kTokenStoreVersion) & what) != 0; }
+
+uint64_t links_begin(const ShardFacts& facts) {
   const auto kept = static_cast<uint64_t>(facts.counts.kept);
-  const uint64_t weights = facts.version == kWeightedShard ? rounded_up(sizeof(float) * kept) : 0;
-  return rounded_up(facts.tokens * facts.token_bytes) + 8 * (kept + 1) + weights + kEnd;
+  const uint64_t weights = has(facts, kWithWeights) ? rounded_up(sizeof(float) * kept) : 0;
+  return rounded_up(facts.tokens * facts.token_bytes) + 8 * (kept + 1) + weights;
+}
+
+// Without the links themselves, whose number is in the file.
+uint64_t file_bytes(const ShardFacts& facts) {
+  return links_begin(facts) + (has(facts, kWithLinks) ? 8 * static_cast<uint64_t>(facts.counts.kept) : 0) + kEnd;
+}
+bool fits(const ShardFacts& facts, uint64_t bytes) {
+  return has(facts, kWithLinks) ? bytes >= file_bytes(facts) : bytes == file_bytes(facts);
 }
 
 // Reads a file in pieces, hashes all bytes except the last kUnsummed, and keeps the last kEnd.
@@ -78,13 +89,13 @@ ShardFacts verify_shard(FileSystem& files, const std::string& directory, uint64_
   ShardFacts facts;
   std::memcpy(&facts, file.tail().data(), sizeof facts);
   if (std::memcmp(file.tail().data() + sizeof facts, kMagic, sizeof kMagic) != 0) refuse_token_file(path, "is not a whole shard of tokens");
-  if (facts.version != kTokenStoreVersion && facts.version != kWeightedShard)
+  if (facts.version < kTokenStoreVersion || facts.version > kTokenStoreVersion + kWithWeights + kWithLinks)
     refuse_token_file(path, fmt::format("has version {} instead of {}", facts.version, kTokenStoreVersion));
   if (facts.checksum != file.checksum()) refuse_token_file(path, "its checksum is wrong");
   if (facts.fingerprint != fingerprint || facts.number != number) refuse_token_file(path, "is another shard, renamed");
   const bool possible = (facts.token_bytes == 2 || facts.token_bytes == 4) && facts.tokens <= file.size() && facts.counts.kept >= 0 &&
                         static_cast<uint64_t>(facts.counts.kept) <= file.size();
-  if (!possible || file_bytes(facts) != file.size()) refuse_token_file(path, "has the wrong size");
+  if (!possible || !fits(facts, file.size())) refuse_token_file(path, "has the wrong size");
   return facts;
 }
 
@@ -141,22 +152,24 @@ class ShardWriter::File {
 };
 
 ShardWriter::ShardWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number, int token_bytes,
-                         bool weighted)
+                         uint32_t version)
     : file_(std::make_unique<File>(files, shard_path(directory, fingerprint, number))) {
   facts_.number = number;
   facts_.fingerprint = fingerprint;
   facts_.token_bytes = static_cast<uint32_t>(token_bytes);
-  if (weighted) facts_.version = kWeightedShard;
+  facts_.version = version;
 }
 
 ShardWriter::~ShardWriter() = default;
 
-void ShardWriter::append(std::span<const int32_t> source, std::span<const int32_t> target, float weight) {
+void ShardWriter::append(std::span<const int32_t> source, std::span<const int32_t> target, float weight, std::span<const TokenLink> links) {
   CHECK(!source.empty() && !target.empty() && source.size() >> kLengthBits == 0 && target.size() >> kLengthBits == 0, "lengths {} and {}",
         source.size(), target.size());
   CHECK(facts_.tokens + source.size() + target.size() < kMaxTokens, "{} tokens", facts_.tokens);
   entries_.push_back((facts_.tokens << kLengthBits) | source.size());
   weights_.push_back(weight);
+  links_.insert(links_.end(), links.begin(), links.end());
+  link_ends_.push_back(links_.size());
   for (const std::span<const int32_t> side : {source, target}) {
     facts_.tokens += side.size();
     if (facts_.token_bytes == 4) {
@@ -175,10 +188,15 @@ ShardFacts ShardWriter::finish(const FilterCounts& counts) {
   const uint64_t zeros = 0, bytes = facts_.tokens * facts_.token_bytes;
   file_->write(&zeros, rounded_up(bytes) - bytes);
   file_->write(entries_.data(), 8 * entries_.size());
-  if (facts_.version == kWeightedShard) {
-    const uint64_t size = sizeof(float) * weights_.size();
-    file_->write(weights_.data(), size);
+  const auto write_whole = [&](const auto& numbers) {
+    const uint64_t size = sizeof numbers[0] * numbers.size();
+    file_->write(numbers.data(), size);
     file_->write(&zeros, rounded_up(size) - size);
+  };
+  if (has(facts_, kWithWeights)) write_whole(weights_);
+  if (has(facts_, kWithLinks)) {
+    write_whole(link_ends_);
+    write_whole(links_);
   }
   file_->write(&facts_, sizeof facts_ - sizeof facts_.checksum);
   facts_.checksum = file_->checksum();
@@ -192,10 +210,37 @@ ShardFacts ShardWriter::finish(const FilterCounts& counts) {
 
 ShardReader::ShardReader(FileSystem& files, const std::string& directory, const ShardFacts& facts)
     : path_(shard_path(directory, facts.fingerprint, facts.number)), facts_(facts), file_(files.map(path_)), guard_(file_->bytes(), path_) {
-  if (file_->bytes().size() != file_bytes(facts)) refuse_token_file(path_, "has the wrong size");
+  const uint64_t size = file_->bytes().size();
+  if (!fits(facts, size)) refuse_token_file(path_, "has the wrong size");
   tokens_ = file_->bytes().data();
   entries_ = tokens_ + rounded_up(facts.tokens * facts.token_bytes);
-  if (facts.version == kWeightedShard) weights_ = entries_ + 8 * (facts.counts.kept + 1);
+  if (has(facts, kWithWeights)) weights_ = entries_ + 8 * (facts.counts.kept + 1);
+  if (!has(facts, kWithLinks)) return;
+  link_ends_ = tokens_ + links_begin(facts);
+  links_ = link_ends_ + 8 * facts.counts.kept;
+  const uint64_t links = pairs() > 0 ? link_end(pairs() - 1) : 0;
+  if (links > size || size != file_bytes(facts) + rounded_up(sizeof(TokenLink) * links)) refuse_token_file(path_, "has the wrong size");
+}
+
+uint64_t ShardReader::link_end(int64_t i) const {
+  uint64_t end = 0;
+  if (i >= 0) std::memcpy(&end, link_ends_ + 8 * i, sizeof end);
+  guard_.require_whole();
+  return end;
+}
+
+void ShardReader::append_links(int64_t i, std::vector<TokenLink>& to) const {
+  CHECK(i >= 0 && i < pairs(), "pair {} of {}", i, pairs());
+  if (!link_ends_) return;
+  const Pair of = pair(i);
+  const uint64_t begin = link_end(i - 1), end = link_end(i);
+  if (begin > end || end > link_end(pairs() - 1)) refuse_token_file(path_, fmt::format("the links of pair {} are damaged", i));
+  const size_t old = to.size();
+  to.resize(old + (end - begin));
+  std::memcpy(to.data() + old, links_ + sizeof(TokenLink) * begin, sizeof(TokenLink) * (end - begin));
+  guard_.require_whole();
+  for (size_t k = old; k < to.size(); ++k)
+    if (to[k].source >= of.source || to[k].target >= of.target) refuse_token_file(path_, fmt::format("a link of pair {} is damaged", i));
 }
 
 float ShardReader::weight(int64_t i) const {

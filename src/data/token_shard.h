@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/batch.h"
 #include "base/files.h"
 #include "base/mapping_guard.h"
 
@@ -25,7 +26,8 @@ struct FilterCounts {
 };
 
 constexpr uint32_t kTokenStoreVersion = 2;
-constexpr uint32_t kWeightedShard = 3;  // the version of a shard whose pairs have loss weights
+// What is added to the version of a shard whose pairs have loss weights, and links between their tokens.
+constexpr uint32_t kWithWeights = 1, kWithLinks = 2;
 
 // The description of a shard, in the store's index and at the end of the shard's file.
 struct ShardFacts {
@@ -53,12 +55,12 @@ ShardFacts verify_shard(FileSystem& files, const std::string& directory, uint64_
 class ShardWriter {
  public:
   ShardWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, uint64_t number, int token_bytes,
-              bool weighted = false);
+              uint32_t version = kTokenStoreVersion);
   /// Removes what was written, unless finish() succeeded.
   ~ShardWriter();
 
   /// Appends a pair; both sides end with end of sentence and are at most 2^24 - 1 tokens long.
-  void append(std::span<const int32_t> source, std::span<const int32_t> target, float weight = 1);
+  void append(std::span<const int32_t> source, std::span<const int32_t> target, float weight = 1, std::span<const TokenLink> links = {});
   /// Writes what is left, syncs and renames; `counts.kept` must be the number of pairs appended.
   ShardFacts finish(const FilterCounts& counts);
 
@@ -68,6 +70,8 @@ class ShardWriter {
   ShardFacts facts_;
   std::vector<uint64_t> entries_;
   std::vector<float> weights_;
+  std::vector<TokenLink> links_;
+  std::vector<uint64_t> link_ends_;
   std::vector<uint16_t> narrow_;  // scratch of append
 };
 
@@ -86,15 +90,20 @@ class ShardReader {
   bool weighted() const { return weights_ != nullptr; }
   /// Returns the loss weight of a pair; 1 in a shard without weights. Throws DataError if it is damaged.
   float weight(int64_t i) const;
+  bool linked() const { return link_ends_ != nullptr; }
+  /// Appends the links of a pair, none in a shard without them. Throws DataError for links that are damaged.
+  void append_links(int64_t i, std::vector<TokenLink>& to) const;
   /// Appends `count` ids from position `begin`; throws DataError if an id is not below `vocabulary_size`. `i` is the pair, for the message.
   void append(int64_t i, uint64_t begin, uint64_t count, int32_t vocabulary_size, std::vector<int32_t>& to) const;
 
  private:
+  uint64_t link_end(int64_t i) const;
+
   std::string path_;
   ShardFacts facts_;
   std::unique_ptr<MappedFile> file_;
   MappingGuard guard_;
-  const std::byte *tokens_ = nullptr, *entries_ = nullptr, *weights_ = nullptr;
+  const std::byte *tokens_ = nullptr, *entries_ = nullptr, *weights_ = nullptr, *link_ends_ = nullptr, *links_ = nullptr;
 };
 
 }  // namespace starling

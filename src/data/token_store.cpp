@@ -150,6 +150,7 @@ TokenStore TokenStore::open(FileSystem& files, const std::string& directory, int
       store.shard_begins_.push_back(store.pairs_);
       store.shards_.emplace_back(files, directory, facts);
       store.weighted_ = store.weighted_ || store.shards_.back().weighted();
+      store.linked_ = store.linked_ || store.shards_.back().linked();
     }
     store.pairs_ += facts.counts.kept;
     store.tokens_ += static_cast<int64_t>(facts.tokens);
@@ -226,24 +227,25 @@ void TokenStore::append(int64_t i, PackedTokens& source, PackedTokens& target) c
 // ---- writing
 
 TokenStoreWriter::TokenStoreWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, int64_t source_size,
-                                   int64_t target_size, bool weighted)
+                                   int64_t target_size, uint32_t version)
     : files_(files),
       directory_(directory),
       fingerprint_(fingerprint),
       source_size_(static_cast<uint64_t>(source_size)),
       target_size_(static_cast<uint64_t>(target_size)),
-      weighted_(weighted) {
+      version_(version) {
   files.make_directories(directory);
 }
 
 TokenStoreWriter::~TokenStoreWriter() = default;
 
-void TokenStoreWriter::append(std::span<const int32_t> source, std::span<const int32_t> target, float weight) {
+void TokenStoreWriter::append(std::span<const int32_t> source, std::span<const int32_t> target, float weight,
+                              std::span<const TokenLink> links) {
   if (!shard_) {
     const int token_bytes = std::max(source_size_, target_size_) <= 65536 ? 2 : 4;
-    shard_ = std::make_unique<ShardWriter>(files_, directory_, fingerprint_, next_shard(), token_bytes, weighted_);
+    shard_ = std::make_unique<ShardWriter>(files_, directory_, fingerprint_, next_shard(), token_bytes, version_);
   }
-  shard_->append(source, target, weight);
+  shard_->append(source, target, weight, links);
 }
 
 void TokenStoreWriter::end_shard(const FilterCounts& counts) {

@@ -77,6 +77,9 @@ class TokenStore {
   void append(int64_t i, PackedTokens& source, PackedTokens& target) const;
   bool weighted() const { return weighted_; }  // whether any pair has a loss weight
   float weight(int64_t i) const { return shard_of(i).weight(i); }
+  bool linked() const { return linked_; }  // whether any pair may have links
+  /// Appends the links of pair i.
+  void append_links(int64_t i, std::vector<TokenLink>& to) const { shard_of(i).append_links(i, to); }
 
  private:
   TokenStore() = default;
@@ -87,7 +90,7 @@ class TokenStore {
   int64_t pairs_ = 0, tokens_ = 0;
   int32_t source_size_ = 0, target_size_ = 0;  // of the vocabularies
   uint64_t fingerprint_ = 0;
-  bool reused_ = false, weighted_ = false;
+  bool reused_ = false, weighted_ = false, linked_ = false;
   std::vector<FilterCounts> counts_;
   std::vector<int64_t> begins_;
 };
@@ -95,14 +98,14 @@ class TokenStore {
 // Writes a store pair by pair. Shards appear one by one; the store exists only after finish(). Errors are IoError.
 class TokenStoreWriter {
  public:
-  /// Creates `directory` if necessary; the sizes are those of the vocabularies. weighted: pairs have loss weights.
+  /// Creates `directory` if necessary; the sizes are those of the vocabularies. version: of the shards, which says what pairs have.
   TokenStoreWriter(FileSystem& files, const std::string& directory, uint64_t fingerprint, int64_t source_size, int64_t target_size,
-                   bool weighted = false);
+                   uint32_t version = kTokenStoreVersion);
   /// Removes a shard that was not ended.
   ~TokenStoreWriter();
 
   /// Appends a pair to the current shard; both sides end with end of sentence and are at most 2^24 - 1 tokens long.
-  void append(std::span<const int32_t> source, std::span<const int32_t> target, float weight = 1);
+  void append(std::span<const int32_t> source, std::span<const int32_t> target, float weight = 1, std::span<const TokenLink> links = {});
   /// Ends the current shard if pairs were read for it; `counts` describes these pairs, and `counts.kept` is the number appended.
   void end_shard(const FilterCounts& counts);
   /// Takes over an existing, verified shard, which must be the next one.
@@ -118,7 +121,7 @@ class TokenStoreWriter {
   FileSystem& files_;
   std::string directory_;
   uint64_t fingerprint_, source_size_, target_size_;
-  bool weighted_;
+  uint32_t version_;
   std::unique_ptr<ShardWriter> shard_;
   std::vector<ShardFacts> shards_;
   std::vector<FilterCounts> counts_;

@@ -23,8 +23,9 @@ constexpr size_t kBlockPairs = 1024;  // a block ends after this many pairs or b
 constexpr size_t kBlockBytes = size_t{1} << 20;
 
 struct TextPair {
-  size_t begin, source, target;  // in Block::text: first byte, lengths
+  size_t begin, source, target, links;  // in Block::text: first byte, lengths
   float weight;
+  int64_t line;
 };
 
 struct Block {  // some pairs of one shard, or a whole shard that already exists
@@ -38,6 +39,7 @@ struct Block {  // some pairs of one shard, or a whole shard that already exists
   std::vector<int32_t> tokens;  // the worker's result: source and target of each pair kept
   std::vector<PairLengths> lengths;
   std::vector<float> weights;  // of the same pairs
+  std::vector<std::vector<TokenLink>> links;
   FilterCounts counts;
 
   void clear() {
@@ -46,6 +48,7 @@ struct Block {  // some pairs of one shard, or a whole shard that already exists
     tokens.clear();
     lengths.clear();
     weights.clear();
+    links.clear();
     done.reset();
     ends_shard = ends_corpus = false;
     counts = {};
@@ -73,8 +76,9 @@ class BlockReader {
       block.done = done_[shard_++];
     } else {
       while (more) {
-        block.pairs.push_back({block.text.size(), source.size(), target.size(), reader_->weight()});
-        block.text.append(source).append(target);
+        const std::string_view links = reader_->links();
+        block.pairs.push_back({block.text.size(), source.size(), target.size(), links.size(), reader_->weight(), reader_->line_number()});
+        block.text.append(source).append(target).append(links);
         block.ends_shard = ++in_shard_ == shard_pairs_;
         if (block.ends_shard || block.pairs.size() == kBlockPairs || block.text.size() >= kBlockBytes) break;
         more = reader_->next(source, target);
@@ -130,11 +134,21 @@ class Encoder {
   void encode(Block& block) const {
     const std::string_view text(block.text);
     const std::vector<int32_t>& tag = tags_[block.corpus];
+    const bool aligned = !data_.train[block.corpus].alignment.empty();
     for (const TextPair& at : block.pairs) {
-      const EncodedPair pair = framed({source_.encode_as_it_stands(text.substr(at.begin, at.source)),
-                                       target_.encode_as_it_stands(text.substr(at.begin + at.source, at.target))},
-                                      source_, target_, tag);
+      const std::string_view from = text.substr(at.begin, at.source), to = text.substr(at.begin + at.source, at.target);
+      std::vector<TokenLink> links;
+      EncodedPair words;
+      if (aligned) {
+        EncodedLine source = source_.encode_as_it_stands_with_bytes(from), target = target_.encode_as_it_stands_with_bytes(to);
+        links = links_of(block, at, {from, source}, {to, target}, static_cast<int64_t>(source.ids.empty() ? 0 : tag.size()));
+        words = {std::move(source.ids), std::move(target.ids)};
+      } else {
+        words = {source_.encode_as_it_stands(from), target_.encode_as_it_stands(to)};
+      }
+      const EncodedPair pair = framed(std::move(words), source_, target_, tag);
       if (!passes(pair, block.counts)) continue;
+      block.links.push_back(std::move(links));
       block.tokens.insert(block.tokens.end(), pair.source.begin(), pair.source.end());
       block.tokens.insert(block.tokens.end(), pair.target.begin(), pair.target.end());
       block.lengths.push_back({static_cast<int32_t>(pair.source.size()), static_cast<int32_t>(pair.target.size())});
@@ -143,6 +157,18 @@ class Encoder {
   }
 
  private:
+  std::vector<TokenLink> links_of(const Block& block, const TextPair& at, const LinkedSide& source, const LinkedSide& target,
+                                  int64_t prefix) const {
+    const CorpusFiles& files = data_.train[block.corpus];
+    try {
+      const Links links = parse_links(std::string_view(block.text).substr(at.begin + at.source + at.target, at.links));
+      return token_links(links, data_.alignment_unit, source, target, prefix);
+    } catch (const DataError& error) {
+      throw DataError(fmt::format("{}:{}: {}; data.alignment-unit is {}", files.aligned_in_column() ? files.tsv : files.alignment, at.line,
+                                  error.what(), words(data_.alignment_unit)[static_cast<size_t>(data_.alignment_unit)]));
+    }
+  }
+
   // The filters, in the order in which they are counted.
   bool passes(const EncodedPair& pair, FilterCounts& counts) const {
     const auto [shorter, longer] = std::minmax({pair.source.size(), pair.target.size()});
@@ -164,7 +190,7 @@ void write_pairs(const Block& block, TokenStoreWriter& writer) {
   for (size_t i = 0; i < block.lengths.size(); ++i) {
     const PairLengths& lengths = block.lengths[i];
     const std::span<const int32_t> source(at, lengths.source), target(at + lengths.source, lengths.target);
-    writer.append(source, target, block.weights[i]);
+    writer.append(source, target, block.weights[i], block.links[i]);
     at += lengths.source + lengths.target;
   }
 }
@@ -236,6 +262,9 @@ uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, co
     }
     if (!files.tag.empty()) facts += "tag\n" + files.tag + "\n";
     if (!files.sentence_weights.empty()) facts += "weights\n" + facts_of_file(files.sentence_weights);
+    if (files.alignment.empty()) continue;
+    facts += fmt::format("links of {}\n", words(data.alignment_unit)[static_cast<size_t>(data.alignment_unit)]);
+    if (!files.aligned_in_column()) facts += facts_of_file(files.alignment);
   }
   return vocabulary_format::hash(facts);
 }
@@ -273,9 +302,11 @@ TokenStore TokenStore::open_or_build(FileSystem& files, const std::string& direc
   for (const auto& shard : done) pairs += shard ? shard->counts.total : 0;
   if (pairs > 0 && build.say) build.say(fmt::format("data: reusing the intact tokens of {} pairs; tokenising the rest", pairs));
   {
-    const bool weighted =
-        std::any_of(data.train.begin(), data.train.end(), [](const CorpusFiles& c) { return !c.sentence_weights.empty(); });
-    TokenStoreWriter writer(files, directory, fingerprint, source.size(), target.size(), weighted);
+    const auto any = [&](std::string CorpusFiles::*fact) {
+      return std::any_of(data.train.begin(), data.train.end(), [&](const CorpusFiles& c) { return !(c.*fact).empty(); });
+    };
+    const uint32_t with = (any(&CorpusFiles::sentence_weights) ? kWithWeights : 0) + (any(&CorpusFiles::alignment) ? kWithLinks : 0);
+    TokenStoreWriter writer(files, directory, fingerprint, source.size(), target.size(), kTokenStoreVersion + with);
     tokenize(data, source, target, build, done, writer);
   }
   return open(files, directory, build.threads);

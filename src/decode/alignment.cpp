@@ -2,26 +2,9 @@
 
 #include <set>
 
-#include "base/ascii.h"
 #include "base/error.h"
 
 namespace starling {
-namespace {
-
-// Returns for each byte of a text the number of its word; -1 for spaces.
-std::vector<int64_t> word_of_bytes(std::string_view text) {
-  std::vector<int64_t> words(text.size(), -1);
-  int64_t count = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (is_ascii_space(text[i])) continue;
-    if (i == 0 || is_ascii_space(text[i - 1])) ++count;
-    words[i] = count - 1;
-  }
-  return words;
-}
-
-}  // namespace
-
 AlignedText align(const EncodedLine& source, const Vocabulary& target, const Hypothesis& hypothesis) {
   CHECK(hypothesis.alignment.size() >= hypothesis.tokens.size(), "{} tokens, alignment of {}", hypothesis.tokens.size(),
         hypothesis.alignment.size());

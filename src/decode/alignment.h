@@ -1,12 +1,12 @@
 // Maps the attention of a search to bytes of the texts: which part of a translation comes from which part of its source.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 
 #include "decode/search.h"
 #include "document/aligned_text.h"
+#include "text/links.h"
 #include "text/vocabulary.h"
 
 namespace starling {
@@ -14,9 +14,6 @@ namespace starling {
 /// Returns the text of a hypothesis that was found with SearchOptions::alignment. Each of its pieces whose strongest attention is on a
 /// piece of the source gets a link; pieces that attend most to the end of the source get none.
 AlignedText align(const EncodedLine& source, const Vocabulary& target, const Hypothesis& hypothesis);
-
-enum class AlignmentUnit : uint8_t { words, pieces };
-constexpr auto words(AlignmentUnit) { return std::array{"words", "pieces"}; }
 
 /// Returns pairs "source-target" with spaces between them, as Marian, fast_align and Moses write them: positions count from 0, pairs are in
 /// ascending order, each once. Pieces are those of the vocabularies, without prefixes and ends of sentences. Words are what stands between

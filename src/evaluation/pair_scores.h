@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,5 +24,17 @@ EncodedPair framed_pair_of_pieces(const Vocabularies& vocabularies, std::string_
 // pairs done.
 std::vector<std::vector<float>> pair_scores(Model& model, std::span<const EncodedPair> pairs, const SearchOptions& options,
                                             int64_t batch_tokens, const std::function<void(int64_t pairs)>& scored = {});
+
+// Returns the sum of a pair's scores, its log-probability.
+double score_of(const std::vector<float>& scores);
+// Returns a line of `starling score`: the sum, or per_token the mean, and, with_tokens, the target's pieces and the score of each
+// (docs/reference/formats.md).
+std::string score_line(const std::vector<float>& scores, std::span<const int32_t> tokens, const Vocabulary& target, bool per_token,
+                       bool with_tokens);
+
+// Returns for each target token, without the options' target prefix and the end, the source token that it attends to most, counted without
+// the options' source prefix: the alignment of given translations. The end of the source stands for none.
+std::vector<std::vector<int32_t>> pair_alignments(Model& model, std::span<const EncodedPair> pairs, const SearchOptions& options,
+                                                  int64_t batch_tokens);
 
 }  // namespace starling

@@ -75,8 +75,8 @@ void add_settings(const ModelConfig& c, Ct2Model& to) {
   }
   to.flag("encoder/embeddings_merge", 0);
   to.flag("decoder/start_from_zero_embedding", c.decoder_start == DecoderStart::zero);
-  to.number("decoder/alignment_layer", -1);
-  to.number("decoder/alignment_heads", 1);
+  to.number("decoder/alignment_layer", static_cast<int16_t>(aligned_layer(c)));
+  to.number("decoder/alignment_heads", c.alignment_head == 1 ? 1 : 0);  // the first one, or all: it knows no other choice
 }
 
 // Integers that the model directory holds, with one scale for each output: they are not rounded anew.

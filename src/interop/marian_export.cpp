@@ -73,7 +73,7 @@ std::string settings_of(const LoadedModel& m) {
   set("factors-dim-emb", 0);
   set("factors-combine", "sum");
   set("transformer-tied-layers", "[]");
-  set("transformer-guided-alignment-layer", "last");
+  set("transformer-guided-alignment-layer", static_cast<int64_t>(aligned_layer(c) + 1));
   set("input-types", "[]");
   set("enc-type", "bidirectional");
   set("enc-cell", "gru");

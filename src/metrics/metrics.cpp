@@ -67,7 +67,8 @@ CountedMetric count_metric(std::string_view metric, Sentences hypotheses, Refere
   if (metric == "chrf++") return detail::count_chrf(hypotheses, lists, 2, options.lowercase);
   if (metric == "ter") return detail::count_ter(hypotheses, lists, options.ter);
   if (metric == "gleu") return detail::count_gleu(hypotheses, lists, options);
-  throw ConfigError(fmt::format("unknown metric '{}'; choose from bleu, chrf, chrf++, ter, gleu", metric));
+  if (metric == "aer") return detail::count_aer(hypotheses, lists);
+  throw ConfigError(fmt::format("unknown metric '{}'; choose from bleu, chrf, chrf++, ter, gleu, aer", metric));
 }
 
 MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options) {

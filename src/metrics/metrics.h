@@ -1,7 +1,8 @@
-// Translation quality on a corpus: BLEU, chrF and TER, equal to sacreBLEU 2.6 in numbers, signatures and printed text, and the
-// sentence score GLEU. They are computed here instead of by calling Python, because training scores every validation and because
-// a number is only comparable if everybody computes it in the same way; docs/reference/metrics.md says how the equality is checked.
-// Every function throws DataError if the numbers of sentences differ, if there are none, or if text is not valid UTF-8.
+// Translation quality on a corpus: BLEU, chrF and TER, equal to sacreBLEU 2.6 in numbers, signatures and printed text, the sentence
+// score GLEU, and the error rate of word alignments. They are computed here instead of by calling Python, because training scores every
+// validation and because a number is only comparable if everybody computes it in the same way; docs/reference/metrics.md says how the
+// equality is checked. Every function throws DataError if the numbers of sentences differ, if there are none, or if text is not valid
+// UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ namespace starling {
 
 /// One score with all that is needed to report it.
 struct MetricScore {
-  std::string name;         // "BLEU", "chrF2", "chrF2++", "TER", "GLEU"
-  double score = 0;         // 0 to 100; TER may exceed 100, and lower is better
+  std::string name;         // "BLEU", "chrF2", "chrF2++", "TER", "GLEU", "AER"
+  double score = 0;         // 0 to 100; lower is better for TER, which may exceed 100, and AER
   std::string signature;    // "nrefs:1|case:mixed|...|version:starling-0.1.0"
   std::string verbose;      // BLEU's precisions, brevity penalty and lengths; empty for the other metrics
   double length_ratio = 0;  // of BLEU: words in the hypotheses over words in the references; 0 if these have none, and for other metrics
@@ -49,7 +50,8 @@ using References = std::span<const std::vector<std::string>>;
 /// "bleu" (Papineni et al., 2002), 0 to 100;
 /// "chrf" and "chrf++" (Popović, 2015 and 2017), 0 to 100; with several references, the best-scoring one counts;
 /// "ter", translation edit rate (Snover et al., 2006) by Tercom's search: edits per hundred reference words, a shift being one edit;
-/// "gleu", the mean over sentences of 100 times their GLEU, below; with several references, the best-scoring one counts.
+/// "gleu", the mean over sentences of 100 times their GLEU, below; with several references, the best-scoring one counts;
+/// "aer", alignment error rate (Och and Ney, 2003): sentences are lines of links (text/links.h), and the one list of references gold ones.
 MetricScore evaluate(std::string_view metric, Sentences hypotheses, References references, const EvaluateOptions& options = {});
 
 /// Compute BLEU and chrF with one reference per sentence.

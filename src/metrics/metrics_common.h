@@ -18,6 +18,7 @@ void check_corpus(Sentences hypotheses, const ReferenceLists& references);
 CountedMetric count_bleu(Sentences hypotheses, const ReferenceLists& references, const EvaluateOptions& options);
 CountedMetric count_chrf(Sentences hypotheses, const ReferenceLists& references, int word_order, bool lowercase);
 CountedMetric count_ter(Sentences hypotheses, const ReferenceLists& references, const TerOptions& options);
+CountedMetric count_aer(Sentences hypotheses, const ReferenceLists& references);
 CountedMetric count_gleu(Sentences hypotheses, const ReferenceLists& references, const EvaluateOptions& options);
 
 /// Returns "version:starling-0.1.0".

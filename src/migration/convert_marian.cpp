@@ -120,6 +120,25 @@ void convert_length(PeerOptions& o, const char* name, const char* key, const cha
   }
 }
 
+// Links count pieces there, and the first head of a layer is guided.
+void convert_alignment(PeerOptions& o) {
+  const std::string links = o.text("guided-alignment").value_or("none"),
+                    layer = o.text("transformer-guided-alignment-layer").value_or("last"),
+                    cost = o.text("guided-alignment-cost").value_or("ce");
+  o.take({"guided-alignment", "guided-alignment-cost", "transformer-guided-alignment-layer"});
+  const std::optional<double> weight = o.number("guided-alignment-weight");
+  if (links == "none") return;
+  if (!o.text("type").value_or("amun").starts_with("transformer") && !o.text("task").value_or("").starts_with("transformer"))
+    return o.missing("guided-alignment: only the attention of a transformer can be guided");
+  const bool column = links.find_first_not_of("0123456789") == std::string::npos;
+  o.set("data.train.0.alignment", column ? std::string("column") : links);
+  o.set("data.alignment-unit", "pieces");
+  o.set("train.guided-alignment", weight.value_or(0.1));
+  o.set("model.alignment-head", "1");
+  o.set("model.alignment-layer", layer == "last" ? fmt::format("{}", o.number("dec-depth").value_or(6)) : layer);
+  if (cost != "ce") o.approximate(fmt::format("guided-alignment-cost {}: it is ce, cross-entropy", cost));
+}
+
 void convert_training(PeerOptions& o) {
   const double delay = std::max(1.0, o.number("optimizer-delay").value_or(1));
   const double devices =
@@ -212,14 +231,13 @@ void convert_validation(PeerOptions& o, bool validates) {
   convert_length(o, "valid-freq", "valid.every", nullptr, nullptr);
   convert_length(o, "save-freq", "checkpoint.every", nullptr, nullptr);
   convert_length(o, "disp-freq", "log.every", nullptr, nullptr);
-  if (o.has("guided-alignment") && o.text("guided-alignment") != "none") o.missing("guided-alignment: attention is not guided");
+  convert_alignment(o);
   if (const std::optional<std::string> weights = o.text("data-weighting")) {
     if (o.text("data-weighting-type").value_or("sentence") == "sentence")
       o.set("data.train.0.sentence-weights", *weights);
     else
       o.missing("data-weighting-type word: weights are those of sentences");
   }
-  o.take({"guided-alignment", "guided-alignment-cost", "guided-alignment-weight", "transformer-guided-alignment-layer"});
 }
 
 }  // namespace

@@ -165,7 +165,9 @@ constexpr PeerName kNames[] = {
     {"enc-cell", "M", "", "", "recurrent models are the presets gnmt..., of LSTM cells"},
     {"dec-cell", "M", "", "", "recurrent models are the presets gnmt..., of LSTM cells"},
     {"right-left", "M", "", "", "sentences are generated from left to right"},
-    {"guided-alignment", "M", "", "", "attention is not guided"},
+    {"guided-alignment", "M", "data.alignment", "", "a file, or column for the third one of a tsv; data.alignment-unit: pieces"},
+    {"guided-alignment-weight", "M", "train.guided-alignment", "", ""},
+    {"transformer-guided-alignment-layer", "M", "model.alignment-layer", "", "a number; the last one is that of model.decoder-layers"},
     {"param_init_glorot", "O", "", "", "initial weights follow from the model and train.seed"},
 
     // Run directory and resuming.

@@ -49,6 +49,12 @@ void check(const ModelConfig& c) {
   if (c.position_table > 0 && c.position_table <= c.first_position + 1)
     throw ConfigError(fmt::format("model.position-table: {} rows leave none for sentences that begin with row {}; raise it",
                                   c.position_table, c.first_position));
+  if (c.alignment_layer > c.decoder_layers)
+    throw ConfigError(fmt::format("model.alignment-layer {} is beyond the {} of model.decoder-layers; choose one of them, or 0",
+                                  c.alignment_layer, c.decoder_layers));
+  if (c.alignment_head > c.heads)
+    throw ConfigError(
+        fmt::format("model.alignment-head {} is beyond the {} of model.heads; choose one of them, or 0", c.alignment_head, c.heads));
   if (architecture_of(c.preset) != Architecture::gnmt) return;
   if (c.attention_place == AttentionPlace::bottom) {
     if (c.decoder_layers < 2)

@@ -1,6 +1,7 @@
 // The hyperparameters of a model: the `model` section of a configuration, and the config.yml of a model directory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ struct ModelConfig {
   int64_t position_table = 0;  // rows of learnt positions; 0: sinusoids
   double embedding_scale = 0;  // 0: sqrt(width)
   double norm_epsilon = 1e-5;
+  int64_t alignment_layer = 0;  // the decoder layer whose attention shows alignments, from 1 on; 0: the last but one
+  int64_t alignment_head = 0;   // its head that does, from 1 on; 0: all, averaged
   // Recurrent models (presets gnmt...).
   AttentionScore attention = AttentionScore::additive;
   AttentionQuery attention_query = AttentionQuery::current;
@@ -60,6 +63,12 @@ struct ModelConfig {
 
 // Returns the preset's configuration. Throws ConfigError, which names the presets, if there is none of that name.
 ModelConfig model_preset(const std::string& name);
+
+// The index of the decoder layer whose attention shows alignments. Without a choice it is the last but one, which shows them best (Garg et
+// al. 2019, section 5.1).
+inline size_t aligned_layer(const ModelConfig& config) {
+  return static_cast<size_t>(config.alignment_layer > 0 ? config.alignment_layer - 1 : std::max<int64_t>(config.decoder_layers - 2, 0));
+}
 
 // Throws ConfigError if settings of the model do not fit each other.
 void check(const ModelConfig& config);
@@ -120,6 +129,12 @@ void visit(Visitor& v, ModelConfig& c) {
           "learn positions, in a table of so many rows, which no sentence may exceed; 0 = sinusoids, without a limit", 0, 1 << 20)
       .needs(preset, transformers);
   v.field("embedding-scale", c.embedding_scale, "embeddings are multiplied by this; 0 = sqrt(width)", 0.0, 1000.0)
+      .needs(preset, transformers);
+  v.field("alignment-layer", c.alignment_layer,
+          "the decoder layer whose attention is guided, and shows the alignment of a translation, from 1 on; 0 = the last but one", 0, 1000)
+      .needs(preset, transformers);
+  v.field("alignment-head", c.alignment_head,
+          "the head of it, from 1 on; 0 = the mean of all heads, or 1 where a corpus has an alignment to guide it", 0, 1024)
       .needs(preset, transformers);
   v.field("norm-epsilon", c.norm_epsilon, "added to the variance in layer normalisation", 1e-9, 1e-2).needs(preset, transformers);
 }

@@ -181,6 +181,32 @@ Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
   return pre_norm_ && units.has(encoder_layers_.size() - 1) ? (*encoder_norm_)(x) : x;
 }
 
+// What the batch's links want of one head. The links of a token share its weight equally; those to a source's end that the encoder does not
+// read are left out.
+AttentionGuide Transformer::guide(Tape& tape, const Batch& batch, const AttentionLayout& across, const Loss& loss) const {
+  if (!tape.training() || batch.guide <= 0 || batch.links.empty()) return {};
+  CHECK(store_.shards() == nullptr, "guided attention of heads that are spread over workers");
+  std::vector<int32_t> place;
+  std::vector<float> weight;
+  int64_t first = 0;  // the sentence's first pair
+  for (size_t b = 0; b + 1 < batch.link_offsets.size(); ++b) {
+    const int64_t keys = across.key[b + 1] - across.key[b];
+    const auto links =
+        std::span(batch.links)
+            .subspan(static_cast<size_t>(batch.link_offsets[b]), static_cast<size_t>(batch.link_offsets[b + 1] - batch.link_offsets[b]));
+    for (size_t l = 0, end; l < links.size(); l = end) {
+      const size_t before = place.size();
+      for (end = l; end < links.size() && links[end].target == links[l].target; ++end)
+        if (links[end].source < keys) place.push_back(static_cast<int32_t>(first + links[end].target * keys + links[end].source));
+      const float whole = batch.weights.empty() ? 1.0f : batch.weights[b];
+      weight.resize(place.size(), whole / static_cast<float>(std::max<size_t>(place.size() - before, 1)));
+    }
+    first += keys * (across.query[b + 1] - across.query[b]);
+  }
+  return {config_.alignment_head > 0 ? config_.alignment_head - 1 : 0, tape.upload(std::move(place)), tape.upload(std::move(weight)),
+          batch.guide, loss.alignment()};
+}
+
 // The stream of rows; in the decoder the encoder's output travels along.
 std::vector<Shape> Transformer::boundary(size_t unit, const Batch& batch) const {
   PackedTokens without;
@@ -212,6 +238,7 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
                                 tape.upload(places_of(target.tokens, std::move(target.positions))), *target_table_, target_positions_,
                                 tape.dropout(r.residual, target_site_, r.rows)));
   Var x = in[0];
+  const AttentionGuide guided = units.has(decoder + aligned_layer(config_)) ? guide(tape, batch, across, loss) : AttentionGuide();
   const Var memory = in.size() > 1 ? copy_to_shards(in[1]) : Var();
   for (size_t unit = std::max(units.begin, decoder); unit < std::min(units.end, output); ++unit)
     x = recycled(tape, x, [&] {
@@ -220,7 +247,9 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
       Var y = layer.recurrent ? sublayer(x, layer.attention_sublayer, r, [&](const Var& h) { return (*layer.recurrent)(h, offsets); })
                               : sublayer(x, layer.attention_sublayer, layer.attention->out, r,
                                          [&](const Var& h) { return (*layer.attention)(h, own, r); });
-      y = sublayer(y, layer.cross_sublayer, layer.cross.out, r, [&](const Var& h) { return layer.cross(h, memory, across, r); });
+      y = sublayer(y, layer.cross_sublayer, layer.cross.out, r, [&](const Var& h) {
+        return layer.cross(h, memory, across, r, unit - decoder == aligned_layer(config_) ? guided : AttentionGuide());
+      });
       return sublayer(y, layer.feed_forward_sublayer, layer.feed_forward.outer, r, [&](const Var& h) { return layer.feed_forward(h, r); });
     });
   if (units.end < output) return {x, in[1]};
@@ -293,8 +322,9 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
   std::vector<int32_t> own_offsets = state.prefixes.offsets();
   own_offsets.resize(padded + 1, own_offsets.back());
   cross_offsets.resize(padded + 1, cross_offsets.back());
-  // The last layer but one aligns source and target best (Garg et al. 2019, section 5.1).
-  const size_t aligned = decoder_layers_.size() < 2 ? 0 : decoder_layers_.size() - 2;
+  // The head whose attention is asked for, among those here; all of them where none is chosen.
+  const size_t aligned = aligned_layer(config_);
+  const int64_t head = config_.alignment_head > 0 ? config_.alignment_head - 1 - here.first_head : -1;
 
   decode_arena_.release({});
   Tape tape(store_, decode_arena_);
@@ -331,12 +361,21 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
         return attend(qkv, cache, own, own_rows, {});
       });
     x = sublayer(x, layer.cross_sublayer, layer.cross.out, {}, [&](const Var& h) {
-      return attend(layer.cross.q(h).value, state.tables.sources[i], cross, cross_rows, attention && i == aligned ? *attention : Tensor());
+      const Tensor q = layer.cross.q(h).value, &kv = state.tables.sources[i];
+      if (!attention || i != aligned) return attend(q, kv, cross, cross_rows, {});
+      if (config_.alignment_head == 0) return attend(q, kv, cross, cross_rows, *attention);
+      const int64_t width = D / H, column = head * width;
+      if (head < 0 || head >= H)
+        attention->zero();  // another worker has it
+      else
+        backend.attend_cached(q, column, kv, column, D + column, cross, cross_rows, 1, tape.allocate({padded, width}, backend.activation()),
+                              *attention);
+      return attend(q, kv, cross, cross_rows, {});
     });
     x = sublayer(x, layer.feed_forward_sublayer, layer.feed_forward.outer, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });
   }
-  if (ShardGroup* shards = store_.shards(); shards && attention) {  // means over the heads here
-    backend.flat().scale(*attention, 1.0 / shards->size(), *attention, Write::overwrite);
+  if (ShardGroup* shards = store_.shards(); shards && attention) {  // means over the heads here, or what one worker has
+    if (config_.alignment_head == 0) backend.flat().scale(*attention, 1.0 / shards->size(), *attention, Write::overwrite);
     shards->sum(*attention);
   }
   if (pre_norm_) x = (*decoder_norm_)(x);

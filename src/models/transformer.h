@@ -61,6 +61,7 @@ class Transformer : public Model {
   std::vector<int32_t> places_of(std::span<const int32_t> tokens, std::vector<int32_t> positions) const;
   // The sentences as the encoder reads them: `source`, or `without`, which becomes them without their ends.
   const PackedTokens& framed(const PackedTokens& source, PackedTokens& without) const;
+  AttentionGuide guide(Tape& tape, const Batch& batch, const AttentionLayout& across, const Loss& loss) const;
   // Limits a layout of the whole model's heads to this worker's.
   AttentionLayout heads_here(AttentionLayout layout) const;
 

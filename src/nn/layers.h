@@ -120,8 +120,9 @@ struct CrossAttention {
         out(store, name + ".out", width, width),
         site(name + ".weights") {}
   // Returns the input of the layer `out`. memory: already copied to the shards, once for all layers that read it.
-  Var operator()(const Var& x, const Var& memory, const AttentionLayout& layout, const Regularization& r) const {
-    return cross_attention(q(copy_to_shards(x)), kv(memory), layout, x.tape->dropout(r.attention, site, r.rows));
+  Var operator()(const Var& x, const Var& memory, const AttentionLayout& layout, const Regularization& r,
+                 const AttentionGuide& guide = {}) const {
+    return cross_attention(q(copy_to_shards(x)), kv(memory), layout, x.tape->dropout(r.attention, site, r.rows), guide);
   }
   ColumnLayer q, kv;
   RowLayer out;

@@ -123,7 +123,7 @@ void Replica::gradients(const Calls& calls) {
   losses_.clear();
   if (share_.empty()) parameters().wait_for_parameters();  // at the same place among the exchanges as where there is a forward pass
   if (const auto n = static_cast<int64_t>(share_.size()) * (mesh_.hybrid() ? 2 : 1); n > (loss_sums_ ? loss_sums_.rows() : 0))
-    loss_sums_ = Tensor({n, 5}, DType::f64, parameters().backend().memory());
+    loss_sums_ = Tensor({n, Loss::kSums}, DType::f64, parameters().backend().memory());
   std::vector<const Batch*> computed = share_;
   // Where nothing is computed, one token stands for a batch, unless its size is that of messages.
   if (!world_.computes && !mesh_.divided()) {
@@ -174,6 +174,7 @@ StepSums Replica::sums() {
     const LossSums loss = losses_[i].loss.read(numbers.rows(at, at + 1));
     totals.clipped += static_cast<double>(loss.clipped);
     totals.clippable += static_cast<double>(loss.clippable);
+    totals.alignment += loss.alignment;
     if (!losses_[i].counted) continue;
     const Batch& batch = *losses_[i].counted;
     const auto passes = static_cast<double>(passes_of(batch));

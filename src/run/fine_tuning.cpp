@@ -280,7 +280,8 @@ void take_normalization(const GivenText& given, const std::string& run, Config& 
 void require_same_model(const Config& config, ModelConfig then, const std::string& where, const char* what, const char* remedy) {
   const ModelConfig& now = config.model;
   then.dropout = now.dropout, then.attention_dropout = now.attention_dropout, then.feed_forward_dropout = now.feed_forward_dropout,
-  then.clip = now.clip, then.init_bound = now.init_bound;  // may change
+  then.clip = now.clip, then.init_bound = now.init_bound, then.alignment_layer = now.alignment_layer,
+  then.alignment_head = now.alignment_head;  // may change
   const std::string a = differences(then, now), b = differences(now, then);
   if (!a.empty() || architecture_of(then.preset) != architecture_of(now.preset))
     throw ConfigError(fmt::format("{}: {} another model. It was\npreset: {}\n{}now the configuration says\npreset: {}\n{}{}", where, what,

@@ -77,6 +77,7 @@ std::vector<Piece> pieces_of(const TrainReport& r, double fraction, double secon
   std::vector<Piece> pieces = {{0, fmt::format("step {}", r.step)}, {5, fmt::format("epoch {}", r.epoch)}};
   if (!std::isnan(r.loss)) pieces.push_back({1, fmt::format("loss {:.4f}", r.loss)});
   if (!std::isnan(r.consistency)) pieces.push_back({8, fmt::format("consistency {:.4f}", r.consistency)});
+  if (!std::isnan(r.alignment)) pieces.push_back({8, fmt::format("alignment {:.4f}", r.alignment)});
   if (!std::isnan(r.reward)) pieces.push_back({1, fmt::format("reward {:.4f}", r.reward)});
   if (!std::isnan(r.distinct)) pieces.push_back({8, fmt::format("distinct {:.1f} %", 100 * r.distinct)});
   const double speed = rate(r.target_tokens, r.seconds);
@@ -250,6 +251,7 @@ void Progress::report(const TrainReport& r) {
                         {"fraction", fraction(r)},
                         {"seconds_left", left}};
   if (!std::isnan(r.consistency)) record["consistency"] = r.consistency;
+  if (!std::isnan(r.alignment)) record["alignment"] = r.alignment;
   if (!std::isnan(r.reward)) {
     record["reward"] = r.reward;
     record["distinct"] = r.distinct;

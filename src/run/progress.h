@@ -56,6 +56,7 @@ struct TrainReport {
   double reward = unknown;         // refinement only: mean GLEU of the samples, 0 to 1, and the share of distinct ones
   double distinct = unknown;
   double consistency = unknown;  // R-Drop only: divergence of the two passes, nats per target token
+  double alignment = unknown;    // guided attention only: its cross-entropy along the links, nats per target token
   double fraction = unknown;     // of the whole run, 0 to 1; unknown: step / max_steps
 };
 

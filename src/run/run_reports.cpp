@@ -199,6 +199,7 @@ void RunReports::add(const StepResult& result) {
   w.samples += t.samples;
   w.distinct += t.distinct;
   w.consistency += t.consistency;
+  w.alignment += t.alignment;
   run_.progress.tick(make_report());
 }
 
@@ -234,6 +235,7 @@ TrainReport RunReports::make_report() const {
     r.distinct = w.distinct / w.samples;
   }
   if (w.consistency > 0) r.consistency = w.consistency / static_cast<double>(w.target);
+  if (w.alignment > 0) r.alignment = w.alignment / static_cast<double>(w.target);
   r.fraction = status_.fraction(last_.fraction);
   return r;
 }

@@ -45,7 +45,7 @@ class RunReports {
 
   // Sums over the updates since the last report.
   struct Window {
-    double loss = 0, clipped = 0, clippable = 0, reward = 0, samples = 0, distinct = 0, consistency = 0;
+    double loss = 0, clipped = 0, clippable = 0, reward = 0, samples = 0, distinct = 0, consistency = 0, alignment = 0;
     int64_t target = 0, source = 0, sentences = 0;
   };
 

@@ -257,11 +257,18 @@ BatchOptions batch_options(const Config& config, int64_t batch_tokens, const Voc
   BatchOptions options;
   options.batch_tokens = batch_tokens;
   options.seed = config.train.seed;
+  options.guide = config.train.guided_alignment;
   for (const CorpusFiles& corpus : config.data.train) options.weights.push_back(corpus.weight);
   for (size_t stage = 0; stage <= config.data.stages.size() && !config.data.stages.empty(); ++stage) {
     CurriculumStage& s = options.stages.emplace_back();
     for (const CorpusFiles& corpus : config.data.train) s.weights.push_back(corpus.weights.empty() ? corpus.weight : corpus.weights[stage]);
     if (stage < config.data.stages.size()) s.target_tokens = config.data.stages[stage];
+  }
+  if (config.data.noise.any()) {
+    std::vector<std::vector<int32_t>> tags;
+    for (const CorpusFiles& corpus : config.data.train) tags.push_back(vocabularies.source().ids_of(corpus.tag, corpus.name()));
+    options.noise = std::make_shared<TextNoise>(config.data.noise, vocabularies.source(), vocabularies.target(), std::move(tags),
+                                                config.data.max_length);
   }
   if (const double alpha = config.data.subword_alpha; alpha > 0) {
     options.sampling.source = std::make_shared<SubwordSampler>(vocabularies.source(), alpha);

@@ -152,6 +152,7 @@ void check_settings(const Config& c) {
   check_strategy(c.strategy);
   require_whole_matrices(c);
   check_r_drop(c);
+  check_guided_alignment(c);
   check_batch_growth(c);
   if (family_of(c.strategy) != Family::synchronous && c.train.optimizer.ema > 0)
     throw ConfigError(
@@ -186,6 +187,22 @@ void check_r_drop(const Config& c) {
         fmt::format("train.r-drop-from {:g} is a share of the run's updates, which train.max-minutes {:g} leaves open; end the run by "
                     "train.max-steps, max-tokens or max-epochs, or set train.r-drop-from to 0",
                     c.train.r_drop_from, c.train.max_minutes));
+}
+
+bool guides_attention(const Config& c) {
+  return c.train.guided_alignment > 0 &&
+         std::any_of(c.data.train.begin(), c.data.train.end(), [](const CorpusFiles& files) { return !files.alignment.empty(); });
+}
+
+void check_guided_alignment(const Config& c) {
+  if (!guides_attention(c)) return;
+  constexpr const char* kWhat = "a corpus has an alignment, which guides attention";
+  constexpr const char* kOff = "set train.guided-alignment to 0, or leave the alignment out";
+  if (architecture_of(c.model.preset) == Architecture::gnmt)
+    throw ConfigError(
+        fmt::format("{}, but that of model.preset {} is one for all layers and cannot be guided; {}", kWhat, c.model.preset, kOff));
+  if (c.parallel.tensor > 1)
+    throw ConfigError(fmt::format("{}, but parallel.tensor divides the heads among ranks; set it to 1, or {}", kWhat, kOff));
 }
 
 void check_batch_growth(const Config& c) {

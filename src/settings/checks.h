@@ -11,5 +11,6 @@ void check_settings(const Config& config);
 void require_whole_matrices(const Config& config);
 void check_batch_growth(const Config& config);
 void check_r_drop(const Config& config);
+void check_guided_alignment(const Config& config);
 
 }  // namespace starling

@@ -21,8 +21,8 @@ namespace starling {
 
 // The keys of sections whose structs do not contain presets and shorthands.
 struct CorpusShorthand {
-  std::string source, target, tsv;
-  bool any() const { return !(source.empty() && target.empty() && tsv.empty()); }
+  std::string source, target, tsv, alignment;
+  bool any() const { return !(source.empty() && target.empty() && tsv.empty() && alignment.empty()); }
 };
 struct DataSection {
   DataOptions& options;
@@ -37,6 +37,10 @@ void visit(Visitor& v, DataSection& s) {
   v.shorthand("target", s.shorthand.target, "its translation, line by line; short for train.0.target when there is one corpus");
   v.shorthand("tsv", s.shorthand.tsv,
               "in place of both: source and target separated by a tab; short for train.0.tsv when there is one corpus");
+  v.shorthand("alignment", s.shorthand.alignment,
+              "its word alignment, a file or, of a tsv, column; short for train.0.alignment when there is one corpus");
+  v.choice("alignment-unit", s.options.alignment_unit,
+           "what the positions in alignments count: words, between spaces, or the pieces of the vocabularies");
   v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 8192);
   v.field("window", s.options.window_lines,
           "where tsv is a pipe (- is standard input): lines that are shuffled together (docs/guides/streams.md)", 1, 1000000000);
@@ -53,6 +57,14 @@ void visit(Visitor& v, DataSection& s) {
       "segmentation's probability is raised (0.1 to 0.5 is usual, less = more varied); with bpe, the probability that a merge is dropped "
       "(0.1 is usual); 0 = off",
       0.0, 10.0);
+  v.field("upper-case", s.options.noise.upper_case,
+          "share of the pairs, drawn in every epoch, that are shown in capitals, both sides (docs/guides/data.md)", 0.0, 1.0);
+  v.field("title-case", s.options.noise.title_case, "share of the pairs in which the first letter of each word is shown as a capital", 0.0,
+          1.0);
+  v.field("typos", s.options.noise.typos, "share of the pairs whose source is shown with typing errors, one for about ten letters", 0.0,
+          1.0);
+  v.field("merge", s.options.noise.merge,
+          "share of the pairs that are joined to another of the same batch and corpus, as two sentences in a line", 0.0, 1.0);
   visit(v, s.languages);
 }
 namespace {
@@ -107,13 +119,22 @@ void fold_shorthand(DataOptions& data, CorpusShorthand& shorthand, bool from_fil
   }
   if (data.train.empty()) data.train.emplace_back();
   CorpusFiles& corpus = data.train.front();
-  if (!shorthand.tsv.empty() && shorthand.source.empty() && shorthand.target.empty()) corpus.source = corpus.target = "";
-  if (shorthand.tsv.empty()) corpus.tsv = "";
-  for (auto [from, to] :
-       {std::pair(&shorthand.source, &corpus.source), {&shorthand.target, &corpus.target}, {&shorthand.tsv, &corpus.tsv}}) {
+  const bool pair = !shorthand.source.empty() || !shorthand.target.empty();
+  if (!shorthand.tsv.empty() && !pair) corpus.source = corpus.target = "";
+  if (shorthand.tsv.empty() && pair) corpus.tsv = "";
+  for (auto [from, to] : {std::pair(&shorthand.source, &corpus.source),
+                          {&shorthand.target, &corpus.target},
+                          {&shorthand.tsv, &corpus.tsv},
+                          {&shorthand.alignment, &corpus.alignment}}) {
     if (!from->empty()) *to = *from;
   }
   shorthand = {};
+}
+
+// A model whose attention is guided is asked for its alignments where that is done.
+void fold_alignment(Config& c) {
+  const bool heads = architecture_of(c.model.preset) == Architecture::transformer;
+  if (guides_attention(c) && heads && c.model.alignment_head == 0) c.model.alignment_head = 1;
 }
 
 // Collects the directions of the corpora that name their languages; with several, each corpus has them, and its tag.
@@ -229,6 +250,7 @@ Config parse(std::string_view text, const std::string& file, const std::vector<O
   }
   follow_what_was_emptied(document, overrides, config);
   fold_languages(config);
+  fold_alignment(config);
   config.vocab.training.seed = config.train.seed;
   check_settings(config);
   return config;

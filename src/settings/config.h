@@ -34,6 +34,9 @@ void visit(Visitor& v, CorpusFiles& c) {
   v.numbers("weights", c.weights, "its weight in each stage of a curriculum (data.stages); empty = weight in all of them", 0.0, 10000.0);
   v.field("sentence-weights", c.sentence_weights,
           "a file with a number for each pair, one a line, by which its loss is multiplied; plain, .gz or .zst; empty = 1 for all");
+  v.field("alignment", c.alignment,
+          "a file with the links of each pair, one line a pair, as fast_align writes them (0-0 1-2), along which attention is guided "
+          "(train.guided-alignment); column = the third column of the tsv; empty = none");
   v.field("source-language", c.source_language, "code of the corpus's source language; empty = data.source-language");
   v.field("target-language", c.target_language,
           "code of its target language; empty = data.target-language; corpora of several make a model for several directions");
@@ -83,6 +86,7 @@ struct TrainConfig {
   int64_t micro_batch_tokens = 0;  // target tokens computed at once; 0: chosen to fit
   OptimizerOptions optimizer;
   double label_smoothing = 0.1;
+  double guided_alignment = 0.1;         // factor of the loss that guides attention along the corpora's links, where they have any; 0: off
   double r_drop = 0;                     // R-Drop's alpha, 0: off
   double r_drop_from = 0;                // share of the run's updates before R-Drop begins
   double clip_start = 8;                 // bound of the states at the first update; falls to model.clip over clip_steps
@@ -136,6 +140,10 @@ void visit(Visitor& v, TrainConfig& c) {
           "in place of beta2: target tokens of all workers after which the second moment has forgotten half; 0 = off", 0, 1000000000000)
       .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
+  v.field("guided-alignment", c.guided_alignment,
+          "where a corpus has an alignment: the factor of a loss that lets one head of the decoder attend to the source tokens that a "
+          "token is linked to (docs/guides/alignment.md); 0 = off",
+          0.0, 100.0);
   v.field("r-drop", c.r_drop,
           "runs each sentence twice with different dropout and penalises the divergence of the two distributions of each token with this "
           "factor (alpha of R-Drop; docs/guides/optimizers.md): takes twice the time; 1 to 5 is usual, for small corpora; 0 = off",
@@ -309,6 +317,9 @@ void set_preset(const std::string& name, Config& config);
 
 // Throws ConfigError unless the configuration names valid training data. streams: as in check_options (data/corpus.h).
 void require_data(const Config& config, bool streams = false);
+
+// Whether a corpus has an alignment along which attention is guided.
+bool guides_attention(const Config& config);
 
 // Returns YAML that reads back to the same Config: every key with its help as a comment if `full`, otherwise the keys that differ from the
 // defaults and those that are named (for an omitted key, the corpus would choose the value).

@@ -15,7 +15,7 @@ void each(Sums& sums, Visit visit) {
   auto& c = sums.control;
   size_t i = 0;
   for (auto* x : {&t.smoothed, &t.nll, &t.tokens, &t.correct, &t.source_tokens, &t.sentences, &t.clipped, &t.clippable, &c.stop,
-                  &c.finished, &c.time_gone, &t.reward, &t.samples, &t.distinct, &t.consistency})
+                  &c.finished, &c.time_gone, &t.reward, &t.samples, &t.distinct, &t.consistency, &t.alignment})
     visit(*x, i++);
 }
 

@@ -18,7 +18,7 @@ struct StepTotals {
   double tokens = 0, correct = 0, source_tokens = 0, sentences = 0;
   double clipped = 0, clippable = 0;             // as in LossSums
   double reward = 0, samples = 0, distinct = 0;  // of refinement: summed over samples; samples; distinct ones
-  double consistency = 0;                        // of R-Drop, as in LossSums, summed over the tokens
+  double consistency = 0, alignment = 0;         // of R-Drop and guided attention, as in LossSums, summed over the tokens
 };
 
 // What ranks tell each other about the end of the run; travels with the statistics.

@@ -1,6 +1,8 @@
 // Lower case by tables of runs. Almost every mapping has the same distance as its neighbours (step 1: alphabets; step 2: alternating
 // capital and small letters). Two mappings are special: the dotted capital I, which becomes two code points, and capital sigma, whose form
 // depends on the letters around it.
+#include <unordered_map>
+
 #include "text/unicode.h"
 
 namespace starling {
@@ -31,7 +33,8 @@ bool is_final_sigma(std::u32string_view text, std::size_t at) {
   return after == text.size() || entry_of(kCased, text[after]) == nullptr;
 }
 
-constexpr char32_t kCapitalSigma = 0x3A3, kSmallSigma = 0x3C3, kFinalSigma = 0x3C2, kDottedCapitalI = 0x130, kDotAbove = 0x307;
+constexpr char32_t kCapitalSigma = 0x3A3, kSmallSigma = 0x3C3, kFinalSigma = 0x3C2, kDottedCapitalI = 0x130, kDotAbove = 0x307,
+                   kSharpS = 0xDF;
 
 }  // namespace
 
@@ -40,6 +43,21 @@ LetterCase letter_case(char32_t c) {
   // Georgian has capitals, but no sentence begins with one.
   const bool georgian = c >= 0x10D0 && c <= 0x10FF;
   return !georgian && entry_of(kCased, c) != nullptr ? LetterCase::lower : LetterCase::none;
+}
+
+std::u32string to_upper(std::u32string_view text) {
+  static const std::unordered_map<char32_t, char32_t> kCapitals = [] {
+    std::unordered_map<char32_t, char32_t> all{{kFinalSigma, kCapitalSigma}};
+    for (const LowerRun& run : kLowerRuns)
+      for (char32_t c = run.first; c <= run.last; c += static_cast<char32_t>(run.step)) all.try_emplace(lower_one(c), c);
+    for (char32_t c = 'A'; c <= 'Z'; ++c) all[c + 32] = c;
+    std::erase_if(all, [](const auto& pair) { return pair.first == kSharpS || letter_case(pair.first) == LetterCase::none; });
+    return all;
+  }();
+  std::u32string out(text);
+  for (char32_t& c : out)
+    if (const auto capital = kCapitals.find(c); capital != kCapitals.end()) c = capital->second;
+  return out;
 }
 
 std::u32string to_lower(std::u32string_view text) {

@@ -30,6 +30,9 @@ const Entry* entry_of(const Entry (&table)[n], char32_t c) {
 /// points) and capital sigma (final form at the end of a word).
 std::u32string to_lower(std::u32string_view text);
 
+/// Converts each letter to the capital whose lower case it is; letters without one stay, and so do
+/// those whose capitals hardly anybody writes, ß and the Georgian ones.
+std::u32string to_upper(std::u32string_view text);
 /// to_lower on UTF-8; throws DataError when the text is not valid UTF-8.
 std::string to_lower_utf8(std::string_view text);
 

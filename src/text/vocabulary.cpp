@@ -113,6 +113,8 @@ bool Vocabulary::knows(std::string_view text) const { return !is_unknown(process
 
 std::vector<int32_t> Vocabulary::encode_as_it_stands(std::string_view text) const { return cut<int>(text); }
 
+EncodedLine Vocabulary::encode_as_it_stands_with_bytes(std::string_view text) const { return cut_with_bytes(text); }
+
 std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
   std::vector<int32_t> ids = cut<int>(text);
   if (all_known(ids)) return ids;

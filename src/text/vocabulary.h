@@ -46,6 +46,7 @@ class Vocabulary {
   std::vector<int32_t> encode(std::string_view text) const;
   /// The same without canonical_text(): for training text, whose tokens must not change for a resumed run.
   std::vector<int32_t> encode_as_it_stands(std::string_view text) const;
+  EncodedLine encode_as_it_stands_with_bytes(std::string_view text) const;
   /// Returns the text of ids; control symbols (bos, eos) are dropped, unknown pieces become " ⁇ ". Throws DataError for ids outside the
   /// vocabulary.
   std::string decode(std::span<const int32_t> ids) const;

@@ -96,6 +96,25 @@ TEST_F(CudaFlat, SumsInOrder) {
     compare([&](FlatOps& f, Maker& m) { f.squares_in_order(m(1, {n}), m.put({1}, {3}, DType::f64)); });
 }
 
+TEST_F(CudaFlat, TheLossAlongLinks) {
+  for (const size_t links : {size_t{0}, size_t{1}, size_t{700}})
+    compare([&](FlatOps& f, Maker& m) {
+      std::vector<int32_t> place;
+      std::vector<float> weight;
+      Values values;
+      for (size_t i = 0; i < 1500; ++i) values.push_back(i % 7 == 0 ? 0 : 1.0 / static_cast<double>(i + 1));
+      for (size_t l = 0; l < links; ++l)
+        place.push_back(static_cast<int32_t>(2 * l)), weight.push_back(0.25f * static_cast<float>(1 + l % 5));
+      const Tensor sum({1}, DType::f64, m.memory), dp = m(1, {1500});
+      sum.zero();
+      f.link_loss(m.put({1500}, values), m.place(place), HostDeviceArray<float>(weight, m.memory), dp, sum);
+      double expected = 0;
+      for (size_t l = 0; l < links; ++l)
+        expected -= weight[l] * std::log(std::max(static_cast<float>(values[static_cast<size_t>(place[l])]), 1e-30f));
+      EXPECT_NEAR(sum.to_doubles()[0], expected, 1e-9 * std::max(1.0, expected));
+    });
+}
+
 TEST_F(CudaFlat, VectorsOfAGivenLengthAndTheirGradients) {
   compare([](FlatOps& f, Maker& m) {
     const Tensor scale = m.put({1}, {-1.7});

@@ -86,7 +86,7 @@ struct AttendedSentences {
   std::vector<std::pair<int, int>> lengths;  // queries and keys
   int before = 0, behind = 0;                // rows that no sentence has
 };
-void global_case(CaseContext& c, const AttendedSentences& s, int64_t A, int64_t D, bool additive, Write write) {
+void global_case(CaseContext& c, const AttendedSentences& s, int64_t A, int64_t D, bool additive, Write write, bool guided = false) {
   std::vector<int32_t> query{s.before}, key{s.before};
   int64_t pairs = 0;
   for (const auto& [q, k] : s.lengths) query.push_back(query.back() + q), key.push_back(key.back() + k), pairs += q * k;
@@ -98,9 +98,10 @@ void global_case(CaseContext& c, const AttendedSentences& s, int64_t A, int64_t 
   const Tensor y = c.activations({Nq, D}), weights = c.parameters({pairs + 1}), dy = c.activations({Nq, D});
   c.backend.global_attention(in, layout, y, weights);
   c.output(y), c.output(weights);
+  const Tensor dweights = guided ? c.parameters({pairs + 1}) : Tensor();
   const Tensor dq = c.activations({Nq, A}), dk = c.activations({Nk, A}), dmemory = c.activations({Nk, D});
   const Tensor dv = additive ? c.parameters({A}) : Tensor();
-  c.backend.global_attention_backward(in, layout, weights, dy, dq, dk, dmemory, write, dv, write);
+  c.backend.global_attention_backward(in, layout, weights, dy, dweights, dq, dk, dmemory, write, dv, write);
   c.output(dq), c.output(dk), c.output(dmemory);
   if (additive) c.output(dv);
 }
@@ -111,7 +112,7 @@ TEST(CudaRecurrent, GlobalAttentionOfAnySentences) {
       for (const AttendedSentences& s : {AttendedSentences{{{9, 300}, {8, 31}, {0, 2}, {4, 0}, {100, 33}}, 2, 3},
                                          AttendedSentences{{}, 0, 4}, AttendedSentences{{{0, 3}}}})
         expect_same_as_reference(std::to_string(s.lengths.size()) + (additive ? " additive" : " dot"),
-                                 [&](CaseContext& c) { global_case(c, s, 37, 260, additive, write); });
+                                 [&](CaseContext& c) { global_case(c, s, 37, 260, additive, write, !additive); });
 }
 
 // So many that each block adds up the pairs of others with all its threads.

@@ -94,6 +94,38 @@ TEST(Corpus, AsksForTwoColumns) {
   EXPECT_THAT(refusal({{{"", "", directory.write("b", "x\ty\tz\n")}}}), HasSubstr("b:1: more than one tab"));
 }
 
+// In a file of their own or in a third column.
+TEST(Corpus, LinksAreReadWithTheirPairs) {
+  const TemporaryDirectory directory;
+  const std::string side = directory.write("side", "x y\nz\n"), tsv = directory.write("tsv", "x y\tx y\t0-1\nz\tz\t\n");
+  CorpusFiles file{side, side, ""}, column{"", "", tsv};
+  file.alignment = directory.write("links", "0-1\n\n");
+  column.alignment = kAlignmentColumn;
+  for (const CorpusFiles& files : {file, column}) {
+    EXPECT_THAT(check_corpora({{files}}), ElementsAre(2));
+    PairReader reader(files);
+    std::string_view source, target;
+    ASSERT_TRUE(reader.next(source, target));
+    EXPECT_EQ(target, "x y");
+    EXPECT_EQ(reader.links(), "0-1");
+    ASSERT_TRUE(reader.next(source, target));
+    EXPECT_EQ(reader.links(), "");
+    EXPECT_FALSE(reader.next(source, target));
+  }
+  EXPECT_THAT(refusal({{{"", "", tsv}}}), HasSubstr("set alignment: column"));
+  column.tsv = directory.write("two", "x\ty\n");
+  EXPECT_THAT(refusal({{column}}), HasSubstr("two:1: 1 tab instead of two"));
+  file.alignment = directory.write("few", "0-0\n");
+  EXPECT_THAT(refusal({{file}}), HasSubstr("few:1: has 1 line but"));
+  file.alignment = directory.write("bad", "0-0\nzero\n");
+  EXPECT_THAT(refusal({{file}}), HasSubstr("bad:2: 'zero' is not a link"));
+  file.alignment = kAlignmentColumn;
+  EXPECT_THAT(refusal<ConfigError>({{file}}), HasSubstr("only a tsv has columns"));
+  DataOptions sampled{{column}};
+  sampled.subword_alpha = 0.1;
+  EXPECT_THAT(refusal<ConfigError>(sampled), HasSubstr("data.subword-alpha"));
+}
+
 TEST(Corpus, RefusesOptionsThatCannotBeMeant) {
   const TemporaryDirectory directory;
   const std::string file = directory.write("f", "x\n");

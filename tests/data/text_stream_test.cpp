@@ -152,6 +152,22 @@ TEST_F(TextStreamTest, BrokenLinesAreCountedAndLeftOut) {
   EXPECT_THAT(said_, Contains(HasSubstr("further ones are only counted")));
 }
 
+// A link beyond the words would end the run at every start.
+TEST_F(TextStreamTest, LinksComeInTheThirdColumn) {
+  data_.train.front().alignment = kAlignmentColumn;
+  std::thread writer = producer({"ka lo\tmi\t1-0\n", "ka\tlo\n", "ka\tlo\t0-1\n", "ka\tlo\tx\n", "ka\tlo\t0-0\n"});
+  const auto stream = open(0);
+  EXPECT_EQ(stream->wait(0, {}), Ready::yes);
+  writer.join();
+  EXPECT_EQ(stream->broken(), 2);
+  EXPECT_EQ(window(0), "ka lo\tmi\t1-0\nka\tlo\t\n\t\t\n\t\t\nka\tlo\t0-0\n");
+  EXPECT_THAT(said_, Contains(HasSubstr("line 3 of the text is left out: the link 0-1 is beyond the target")));
+  EXPECT_TRUE(stream->tokens(0).linked());
+  std::vector<TokenLink> links;
+  for (int64_t i = 0; i < stream->tokens(0).size(); ++i) stream->tokens(0).append_links(i, links);
+  EXPECT_GE(links.size(), 4u);
+}
+
 TEST_F(TextStreamTest, AWindowWithoutPairsSaysSo) {
   data_.window_lines = 2;
   std::thread writer = producer({"x\n", "y\n", "ka\tlo\n"}, 20000);

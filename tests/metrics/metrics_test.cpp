@@ -279,6 +279,27 @@ TEST(Gleu, OfACorpusIsTheMeanOfTheBestReferences) {
   EXPECT_EQ(score_of("gleu", {"A b."}, {"a b ."}, {.lowercase = true}).score, 100);
 }
 
+// By the formula of Och and Ney (2003): 1 - (|A & S| + |A & P|) / (|A| + |S|).
+TEST(Aer, CountsSureAndPossibleLinks) {
+  const Corpus links{"0-0 1-2 2-1 2-1", "0-0", ""}, gold{"0-0 1?2 3-3", "0p0 1-1", ""};
+  const MetricScore score = score_of("aer", links, gold);  // A: 3 + 1, S: 2 + 1, A & S: 1, A & P: 2 + 1
+  EXPECT_NEAR(score.score, 100 * (1 - (1 + 3) / 7.0), 1e-12);
+  EXPECT_EQ(score.signed_text(1), "AER|sure:3|possible:2|version:starling-0.1.0 = 42.9 (precision = 75.0 recall = 33.3 links = 4)");
+  EXPECT_EQ(score_of("aer", {"0-0 1-1"}, {"0-0 1-1"}).score, 0);
+  EXPECT_EQ(score_of("aer", {"0-1"}, {"0-0"}).score, 100);
+  const auto refusal = [](const Corpus& hypotheses, const Corpus& references) {
+    try {
+      score_of("aer", hypotheses, references);
+    } catch (const DataError& error) {
+      return std::string(error.what()).substr(0, 37);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal({"0-0", "0.0"}, {"", ""}), "hypothesis 2: '0.0' is not a link; li");
+  EXPECT_EQ(refusal({"0-0"}, {"a cat"}), "reference 1: 'a' is not a link; links");
+  EXPECT_THROW(evaluate("aer", Corpus{""}, std::vector<Corpus>{{""}, {""}}), DataError);
+}
+
 // ---- Input errors and reporting ----
 
 std::string data_error(const Corpus& hypotheses, const std::vector<Corpus>& references) {

@@ -88,7 +88,11 @@ TEST(Conversion, OfMozillasTeacher) {
   EXPECT_EQ(config.valid.early_stopping, 20);
   EXPECT_EQ(config.valid.search.length_penalty_form, LengthPenaltyForm::power);
   EXPECT_EQ(config.checkpoint.every, 5000);
-  EXPECT_THAT(c.missing, Contains(HasSubstr("guided-alignment")));
+  EXPECT_EQ(config.data.train.at(0).alignment, "corpus.aln.gz");
+  EXPECT_EQ(config.data.alignment_unit, AlignmentUnit::pieces);
+  EXPECT_EQ(config.train.guided_alignment, 0.1);
+  EXPECT_EQ(aligned_layer(config.model), 1u);  // the last of two
+  EXPECT_EQ(config.model.alignment_head, 1);
   EXPECT_THAT(c.missing, Contains(HasSubstr("unheard-of")));
   EXPECT_THAT(c.not_needed, Contains(HasSubstr("keep-best")));
   EXPECT_THAT(c.approximate, Contains(HasSubstr("devices")));

@@ -53,7 +53,7 @@ inline void expect_gradients(Model& model, const Batch& batch, int minimum = 100
         set_element(values, at, x);
         model.parameters().changed();
         const LossSums sums = run(model, batch, true);
-        return sums.smoothed + batch.r_drop / 2 * sums.consistency;
+        return sums.smoothed + batch.r_drop / 2 * sums.consistency + batch.guide * sums.alignment;
       };
       const double numeric = (loss_at(saved + h) - loss_at(saved - h)) / (2 * h);
       set_element(values, at, saved);

@@ -57,6 +57,64 @@ TEST(GradientCheck, ForeignModelsMatchCentralDifferences) {
   }
 }
 
+// Links at random: some tokens have several, some none, a sentence has none at all, and some are with the source's end.
+Batch guided_batch(uint64_t seed) {
+  Batch batch = random_batch(4, 13, seed);
+  batch.guide = 0.7;
+  batch.link_offsets = {0};
+  Random random(seed, 9);
+  for (size_t b = 0; b < 4; ++b) {
+    const auto length = [&](const PackedTokens& side) { return static_cast<uint16_t>(side.offsets[b + 1] - side.offsets[b]); };
+    for (uint16_t t = 0; t < length(batch.target) && b != 2; ++t)
+      for (uint16_t s = 0; s < length(batch.source); ++s)
+        if (random.below(3) == 0) batch.links.push_back({s, t});
+    batch.link_offsets.push_back(static_cast<int32_t>(batch.links.size()));
+  }
+  return batch;
+}
+
+TEST(GradientCheck, GuidedAttentionMatchesCentralDifferences) {
+  const auto backend = make_backend("reference");
+  for (const bool weighted : {false, true})
+    for (const bool end : {true, false}) {
+      ModelConfig config = tiny("pre", "all");
+      config.source_end = end, config.alignment_layer = end ? 0 : 2, config.alignment_head = weighted ? 2 : 1;
+      const auto model = make_model(config, {13, 13}, *backend, 7, true);
+      Batch batch = guided_batch(3);
+      if (weighted) batch.weights = {0.5f, 2, 1, 1};
+      const double whole = run(*model, batch, true).alignment;
+      EXPECT_GT(whole, 0);
+      // A weighted batch reports the unweighted likelihood beside the weighted objective, which is what is differentiated.
+      expect_gradients(*model, batch);
+      batch.guide = 0;
+      EXPECT_EQ(run(*model, batch, true).alignment, 0);
+    }
+}
+
+// The mean of the heads' weights is what a model that has chosen none gives.
+TEST(Transformer, TheAttentionOfOneHeadIsItsPartOfTheMean) {
+  const auto backend = make_backend("cpu:f32", 1);
+  std::vector<std::vector<double>> weights;
+  const Batch batch = random_batch(3, 30, 9, 12);
+  for (const int64_t head : {0, 1, 2}) {
+    ModelConfig config = tiny("pre", "all");
+    config.alignment_layer = 2, config.alignment_head = head;
+    const auto model = make_model(config, {30, 30}, *backend, 3, false);
+    const auto state = model->begin_decoding();
+    const std::vector<int32_t> sentence = model->encode(*state, batch.source), begin(3, model->vocabulary().begin), none(3, -1);
+    Tensor attention;
+    model->next_output(*state, begin, sentence, none, &attention);
+    weights.push_back(attention.to_doubles());
+  }
+  ASSERT_EQ(weights[0].size(), static_cast<size_t>(batch.source.count()));
+  double apart = 0;
+  for (size_t i = 0; i < weights[0].size(); ++i) {
+    EXPECT_NEAR(weights[0][i], (weights[1][i] + weights[2][i]) / 2, 1e-6);
+    apart = std::max(apart, std::abs(weights[1][i] - weights[2][i]));
+  }
+  EXPECT_GT(apart, 1e-3);
+}
+
 // The first input of the decoder is no token of the vocabulary.
 TEST(Transformer, AZeroStartNeedsNoToken) {
   const auto backend = make_backend("cpu:f32", 1);

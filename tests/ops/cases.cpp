@@ -138,7 +138,7 @@ void lstm_narrow_case(CaseContext& c, int64_t R, int64_t H) {
   c.output(hidden), c.output(gates), c.output(clipped);
 }
 
-void global_attention_case(CaseContext& c, int64_t A, int64_t D, bool additive, Write write) {
+void global_attention_case(CaseContext& c, int64_t A, int64_t D, bool additive, Write write, bool guided) {
   const CaseSentences s = sentences({{1, 3}, {5, 1}, {0, 4}, {17, 40}, {33, 17}, {3, 0}, {2, 7}});
   const int64_t Nq = 64, Nk = 80;
   const AttentionLayout layout{c.upload(s.query), c.upload(s.key)};
@@ -149,9 +149,10 @@ void global_attention_case(CaseContext& c, int64_t A, int64_t D, bool additive, 
   const Tensor y = c.activations({Nq, D}), weights = c.empty_parameters({pairs}), dy = c.activations({Nq, D});
   c.backend.global_attention(in, layout, y, weights);
   c.output(y), c.output(weights);
+  const Tensor dweights = guided ? c.parameters({pairs}) : Tensor();
   const Tensor dq = c.activations({Nq, A}), dk = c.activations({Nk, A}), dmemory = c.activations({Nk, D});
   const Tensor dv = additive ? c.parameters({A}) : Tensor();
-  c.backend.global_attention_backward(in, layout, weights, dy, dq, dk, dmemory, write, dv, write);
+  c.backend.global_attention_backward(in, layout, weights, dy, dweights, dq, dk, dmemory, write, dv, write);
   c.output(dq), c.output(dk), c.output(dmemory);
   if (dv) c.output(dv);
 }
@@ -313,9 +314,12 @@ std::vector<OpCase> op_cases() {
   add("lstm_step_narrow", [](CaseContext& c) { lstm_narrow_case(c, 5, 37); });
   for (auto [A, D] : {std::array<int64_t, 2>{64, 128}, {20, 37}, {300, 32}})
     for (bool additive : {true, false})
-      for (Write write : {Write::overwrite, Write::accumulate})
-        add(case_name("global_attention", {A, D}) + (additive ? "" : "_dot") + (write == Write::accumulate ? "_accumulate" : ""),
-            [=](CaseContext& c) { global_attention_case(c, A, D, additive, write); });
+      for (Write write : {Write::overwrite, Write::accumulate}) {
+        const bool guided = write == Write::overwrite && A == 20;
+        add(case_name("global_attention", {A, D}) + (additive ? "" : "_dot") + (write == Write::accumulate ? "_accumulate" : "") +
+                (guided ? "_guided" : ""),
+            [=](CaseContext& c) { global_attention_case(c, A, D, additive, write, guided); });
+      }
   for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {2, 32}, {3, 20}})
     for (double p : {0.0, 0.2}) {
       const std::string suffix = p > 0 ? "_dropout" : "";

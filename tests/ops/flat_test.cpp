@@ -220,6 +220,22 @@ TEST_P(Flat, SquaresAreAddedInOrderInDouble) {
   EXPECT_EQ(sum.data<double>()[0], squares);
 }
 
+// By hand: 0.5 ln 2 + 2 ln 10, and for a probability of zero that of the least.
+TEST_P(Flat, TheLossAlongLinksAndItsGradient) {
+  const Tensor p({4}, GetParam()), dp({4}, GetParam()), sum({1}, DType::f64);
+  p.from_doubles(Values{0.1, 0.5, 0.4, 0});
+  dp.from_doubles(Values{9, 9, 9, 9});
+  sum.from_doubles(Values{3});
+  const HostDeviceArray<float> weights(std::vector<float>{0.5f, 2, 1}, host_memory());
+  make_host_flat_ops(1)->link_loss(p, Ints(std::vector<int32_t>{1, 0, 3}, host_memory()), weights, dp, sum);
+  EXPECT_NEAR(sum.to_doubles()[0], 3 + 0.5 * std::log(2.0) + 2 * std::log(10.0) + 30 * std::log(10.0), 1e-5);
+  const Values gradient = dp.to_doubles();
+  EXPECT_NEAR(gradient[0], -20, 1e-5);
+  EXPECT_NEAR(gradient[1], -1, 1e-6);
+  EXPECT_EQ(gradient[2], 0);
+  EXPECT_NEAR(gradient[3] / -1e30, 1, 1e-6);
+}
+
 TEST(Flat, ConvertRoundsToNearestEven) {
   const auto flat = make_host_flat_ops(2);
   const Tensor x({3}, DType::f32), y({3}, DType::bf16), z({3}, DType::f32);

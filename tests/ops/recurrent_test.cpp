@@ -137,8 +137,8 @@ TEST(Recurrent, ProfileCountsTheProductsOfGlobalAttention) {
     profiled.global_attention(in, {queries, keys}, y, weights);
     EXPECT_EQ(flops(), 2 * pairs * (additive ? D : D + A));
     profiled.clear();
-    profiled.global_attention_backward(in, {queries, keys}, weights, y, c.empty({5, 6}), c.empty({7, 6}), c.empty({7, 8}), Write::overwrite,
-                                       dv, Write::overwrite);
+    profiled.global_attention_backward(in, {queries, keys}, weights, y, {}, c.empty({5, 6}), c.empty({7, 6}), c.empty({7, 8}),
+                                       Write::overwrite, dv, Write::overwrite);
     EXPECT_EQ(flops(), 2 * 2 * pairs * (additive ? D : D + A));
   }
 }

@@ -195,12 +195,13 @@ void QueuedBackend::global_attention(const GlobalAttention& in, const AttentionL
 }
 
 void QueuedBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
-                                              const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
-                                              Write dmemory_write, const Tensor& dv, Write dv_write) {
+                                              const Tensor& dy, const Tensor& dweights, const Tensor& dq, const Tensor& dk,
+                                              const Tensor& dmemory, Write dmemory_write, const Tensor& dv, Write dv_write) {
   const GlobalAttention own{inner(in.q), inner(in.k), inner(in.v), inner(in.memory)};
-  later([this, own, layout = inner(layout), weights = inner(weights), dy = inner(dy), dq = inner(dq), dk = inner(dk),
-         dmemory = inner(dmemory), dmemory_write, dv = inner(dv),
-         dv_write] { inner_->global_attention_backward(own, layout, weights, dy, dq, dk, dmemory, dmemory_write, dv, dv_write); });
+  later([this, own, layout = inner(layout), weights = inner(weights), dy = inner(dy), dweights = inner(dweights), dq = inner(dq),
+         dk = inner(dk), dmemory = inner(dmemory), dmemory_write, dv = inner(dv), dv_write] {
+    inner_->global_attention_backward(own, layout, weights, dy, dweights, dq, dk, dmemory, dmemory_write, dv, dv_write);
+  });
 }
 
 void QueuedBackend::smoothed_loss(const Tensor& logits, const LossRows& rows, const Tensor& row_loss, const Tensor& dlogits) {

@@ -20,6 +20,11 @@ class QueuedFlatOps : public FlatOps {
       inner_.rescale_backward(dy, v, scale, dv, dscale, write);
     });
   }
+  void link_loss(const Tensor& p, const Ints& place, const HostDeviceArray<float>& weight, const Tensor& dp, const Tensor& sum) override {
+    later([this, p = inner(p), place = inner(place), weight = inner(weight), dp = inner(dp), sum = inner(sum)] {
+      inner_.link_loss(p, place, weight, dp, sum);
+    });
+  }
   void divide(const Tensor& x, double n) override {
     later([this, x = inner(x), n] { inner_.divide(x, n); });
   }

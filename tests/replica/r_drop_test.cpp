@@ -37,6 +37,11 @@ TEST(DoubledBatch, HasEachSentenceTwiceSideBySideWithOtherMasks) {
     EXPECT_EQ(twice.sample_ids[b] == batch.sample_ids[b / 2], b % 2 == 0);  // the mask without R-Drop
   }
   EXPECT_EQ(keys.size(), 6u);
+  batch.guide = 2, batch.links = {{0, 0}, {1, 0}, {2, 1}}, batch.link_offsets = {0, 2, 2, 3};
+  const Batch linked = doubled(batch, 3);
+  EXPECT_EQ(linked.guide, 2);
+  EXPECT_EQ(linked.link_offsets, (std::vector<int32_t>{0, 2, 4, 4, 4, 5, 6}));
+  EXPECT_EQ(linked.links[3], (TokenLink{1, 0}));
   batch.weights = {1, 3, 0};
   EXPECT_EQ(doubled(batch, 3).weights, (std::vector<float>{0.5f, 0.5f, 1.5f, 1.5f, 0, 0}));
 }

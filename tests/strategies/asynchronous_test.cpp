@@ -239,7 +239,7 @@ TEST(Asynchronous, BytesFollowTheClosedForm) {
     run.strategy.servers = 2, run.strategy.wire = narrow ? Wire::bf16 : Wire::f32;
     run.strategy.asynchronous.push_interval = 2, run.strategy.asynchronous.fetch_interval = 3;
     const Simulated all = simulated(run, slow_cluster(4));
-    const int64_t request = 8 * (4 + 15), answer = 8 * (6 + 15), M = all.first().gradient_bytes;
+    const int64_t request = 8 * (4 + 16), answer = 8 * (6 + 16), M = all.first().gradient_bytes;
     // Rank 1: three pushes, two fetches, one look, one goodbye, each to two servers.
     EXPECT_EQ(all.ranks[1].traffic.bytes_sent, 3 * (2 * request + (narrow ? M / 2 : M)) + (2 + 1 + 1) * 2 * request);
     // Each push is answered by a word of each server, as fetches are rarer.

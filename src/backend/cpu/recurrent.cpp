@@ -129,8 +129,8 @@ void CpuBackend::global_attention(const GlobalAttention& in, const AttentionLayo
 }
 
 void CpuBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
-                                           const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory, Write dmemory_write,
-                                           const Tensor& dv, Write dv_write) {
+                                           const Tensor& dy, const Tensor& dweights, const Tensor& dq, const Tensor& dk,
+                                           const Tensor& dmemory, Write dmemory_write, const Tensor& dv, Write dv_write) {
   CHECK(bool(in.v) == bool(dv), "global attention {} v and {} its gradient", in.v ? "with" : "without", dv ? "with" : "without");
   const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, A = in.q.columns();
   zero_outside(dq, layout.query);
@@ -150,6 +150,7 @@ void CpuBackend::global_attention_backward(const GlobalAttention& in, const Atte
     t.dk = element(dk, key, 0);
     t.dmemory = element(dmemory, key, 0);
     t.accumulate = dmemory_write == Write::accumulate;
+    t.dweights = dweights ? dweights.data<float>() + first_weight_[b] : nullptr;
     t.dv = dv ? partial_.data() + b * A : nullptr;
     kernels_.global_attention_backward(t, scratch);
   });

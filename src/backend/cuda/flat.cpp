@@ -35,6 +35,14 @@ class CudaFlatOps final : public FlatOps {
                               stream());
   }
 
+  void link_loss(const Tensor& p, const Ints& place, const HostDeviceArray<float>& weight, const Tensor& dp, const Tensor& sum) override {
+    require(p, dp);
+    CHECK(place.size() == weight.size(), "{} links with {} weights", place.size(), weight.size());
+    dp.zero();
+    if (!place.empty())
+      kernels::link_loss({at(p), at<int32_t>(place.there()), at(weight.there()), at(dp), at<double>(sum), std::ssize(place)}, stream());
+  }
+
   void divide(const Tensor& x, double n) override { kernels::divide({at(x), static_cast<float>(n), x.count()}, stream()); }
 
   void scale(const Tensor& x, double factor, const Tensor& y, Write write) override {

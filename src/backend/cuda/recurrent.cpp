@@ -136,8 +136,8 @@ void CudaBackend::global_attention(const GlobalAttention& in, const AttentionLay
 }
 
 void CudaBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
-                                            const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
-                                            Write dmemory_write, const Tensor& dv, Write dv_write) {
+                                            const Tensor& dy, const Tensor& dweights, const Tensor& dq, const Tensor& dk,
+                                            const Tensor& dmemory, Write dmemory_write, const Tensor& dv, Write dv_write) {
   CHECK(bool(in.v) == bool(dv), "global attention {} v and {} its gradient", in.v ? "with" : "without", dv ? "with" : "without");
   CHECK(dq.shape() == in.q.shape() && dk.shape() == in.k.shape() && dmemory.shape() == in.memory.shape() && dy.rows() == dq.rows() &&
             dy.columns() == dmemory.columns(),
@@ -151,6 +151,7 @@ void CudaBackend::global_attention_backward(const GlobalAttention& in, const Att
                                      {.of = task,
                                       .weights = at<float>(weights),
                                       .dy = at(dy),
+                                      .dweights = at<float>(dweights),
                                       .dscores = dscores,
                                       .dq = at(dq),
                                       .dk = at(dk),

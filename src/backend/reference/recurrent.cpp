@@ -115,8 +115,8 @@ void ReferenceBackend::global_attention(const GlobalAttention& in, const Attenti
 }
 
 void ReferenceBackend::global_attention_backward(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& weights,
-                                                 const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dmemory,
-                                                 Write dmemory_write, const Tensor& dv, Write dv_write) {
+                                                 const Tensor& dy, const Tensor& dweights, const Tensor& dq, const Tensor& dk,
+                                                 const Tensor& dmemory, Write dmemory_write, const Tensor& dv, Write dv_write) {
   const int64_t A = in.q.columns(), D = in.memory.columns();
   dq.zero();
   dk.zero();
@@ -129,6 +129,7 @@ void ReferenceBackend::global_attention_backward(const GlobalAttention& in, cons
       std::vector<double> dp(keys, 0.0);
       double dot = 0;
       for (int64_t j = 0; j < keys; ++j) {
+        if (dweights) dp[j] = dweights.data<double>()[p - weights.data<double>() + j];
         for (int64_t c = 0; c < D; ++c) {
           dp[j] += at(dy, i, c) * at(in.memory, layout.key[b] + j, c);
           at(dmemory, layout.key[b] + j, c) += p[j] * at(dy, i, c);

@@ -79,9 +79,10 @@ struct GlobalAttentionTask {  // one sentence; rows are contiguous
   const float* v;  // nullptr: dot products
   const void* memory;
   int64_t queries, keys, width, values;
-  float* weights;  // [queries, keys]
-  void* y;         // forward
-  const void* dy;  // backward
+  float* weights;         // [queries, keys]
+  void* y;                // forward
+  const void* dy;         // backward
+  const float* dweights;  // [queries, keys] or nullptr
   void* dq;
   void* dk;
   void* dmemory;
@@ -176,6 +177,9 @@ namespace v3 {
 const Table& table(DType activation);
 }
 namespace v4 {
+const Table& table(DType activation);
+}
+namespace neon {
 const Table& table(DType activation);
 }
 

@@ -270,6 +270,10 @@ void global_attention_backward(const GlobalAttentionTask& t, float* scratch) {
   product(t.queries, kp, t.values, dy, d, 1, memory_t, kp, ds, kp);
   for (int64_t i = 0; i < t.queries; ++i) {
     const float* p = t.weights + i * t.keys;
+    if (t.dweights) {
+      const float* dp = t.dweights + i * t.keys;
+      blocks(0, t.keys, [&](int64_t j, auto w) { store(ds + i * kp + j, load(ds + i * kp + j) + load(dp + j, w)); });
+    }
     vf dots{};
     blocks(0, t.keys, [&](int64_t j, auto w) { dots += load(p + j, w) * load(ds + i * kp + j); });
     const float dot = sum(dots);

@@ -6,7 +6,8 @@ namespace starling::STARLING_CUDA::kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kPiece = 4096;  // elements that are added up one after the other, as on the host
+constexpr float kLeastLinked = 1e-30f;  // as on the host
+constexpr int64_t kPiece = 4096;        // elements that are added up one after the other, as on the host
 
 __device__ __forceinline__ float plus_product(float a, float b, float c) { return __fadd_rn(a, __fmul_rn(b, c)); }  // a + b * c
 
@@ -56,6 +57,18 @@ __global__ void rescale_backward_kernel(RescaleBackward t) {
     put(t.dv[i], __dmul_rn(static_cast<double>(*t.scale) / norm, __dsub_rn(static_cast<double>(t.dy[i]), part)));
   }
   if (i == 0) put(*t.dscale, along / norm);
+}
+
+// One block, whose threads add up their links in the order of these.
+__global__ void link_loss_kernel(LinkLoss t) {
+  double sum = 0;
+  for (int64_t l = threadIdx.x; l < t.links; l += kThreads) {
+    const float p = fmaxf(t.p[t.place[l]], kLeastLinked), w = t.weight[l];
+    sum -= static_cast<double>(w) * log(static_cast<double>(p));
+    t.dp[t.place[l]] = __fdiv_rn(-w, p);
+  }
+  sum = block_reduce(sum, Sum{}, shared<double>());
+  if (threadIdx.x == 0) *t.sum += sum;
 }
 
 __global__ void divide_kernel(Divide t) {
@@ -149,6 +162,7 @@ void ordered_sum(const OrderedSum& t, cudaStream_t stream) {
 }
 void rescale(const Rescale& t, cudaStream_t stream) { launch_elements(rescale_kernel, t, t.count, stream); }
 void rescale_backward(const RescaleBackward& t, cudaStream_t stream) { launch_elements(rescale_backward_kernel, t, t.count, stream); }
+void link_loss(const LinkLoss& t, cudaStream_t stream) { launch(link_loss_kernel, 1, kThreads, kThreads * sizeof(double), stream, t); }
 void divide(const Divide& t, cudaStream_t stream) { launch_elements(divide_kernel, t, t.count, stream); }
 void scale(const Scale& t, cudaStream_t stream) { launch_elements(scale_kernel, t, t.count, stream); }
 void displacement(const Displacement& t, cudaStream_t stream) { launch_elements(displacement_kernel, t, t.count, stream); }

@@ -31,6 +31,17 @@ struct RescaleBackward {
 };
 void rescale_backward(const RescaleBackward&, cudaStream_t);
 
+// Guided attention (backend/flat.h); dp is zero before.
+struct LinkLoss {
+  const float* p;
+  const int32_t* place;
+  const float* weight;
+  float* dp;
+  double* sum;
+  int64_t links;
+};
+void link_loss(const LinkLoss&, cudaStream_t);
+
 struct Divide {
   float* x;
   float divisor;

@@ -152,10 +152,12 @@ __device__ void softmax(const Part& p, Pairs<float> scores) {
   sum = warp_reduce(sum, Sum{});
   for (int j = lane(); j < p.others; j += kWarp) scores(o, j) /= sum;
 }
-// And gradients of probabilities those of scores.
-__device__ void softmax_backward(const Part& p, Pairs<const float> probabilities, Pairs<float> gradients) {
+// And gradients of probabilities, to which more are added if given, those of scores.
+__device__ void softmax_backward(const Part& p, Pairs<const float> probabilities, Pairs<const float> more, Pairs<float> gradients) {
   const int o = warp();
   if (o >= p.own) return;
+  if (more.at)
+    for (int j = lane(); j < p.others; j += kWarp) gradients(o, j) += more(o, j);
   float product = 0;
   for (int j = lane(); j < p.others; j += kWarp) product = fmaf(probabilities(o, j), gradients(o, j), product);
   product = warp_reduce(product, Sum{});
@@ -209,7 +211,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) query_gradient_kernel(Tiled
     score<T>(rows_from<const T>(g.dy, p.own_row, t.columns), rows_from<const T>(t.memory, p.other_row, t.columns), p, t.columns, nullptr, 1,
              dscores);
     __syncthreads();
-    softmax_backward(p, by_query(g.weights, p), dscores);
+    const Pairs<const float> more = g.dweights ? by_query(g.dweights, p) : Pairs<const float>{};
+    softmax_backward(p, by_query(g.weights, p), more, dscores);
   }
   const Pairs<const float> ready{dscores.at, dscores.own, dscores.other};
   const T *const q = rows_from<const T>(t.q, p.own_row, t.width), *const k = rows_from<const T>(t.k, p.other_row, t.width);

@@ -69,7 +69,8 @@ struct GlobalAttentionBackward {
   GlobalAttention of;
   const float* weights;
   const void* dy;
-  float* dscores;  // working memory, as many as weights
+  const float* dweights;  // a further gradient of the weights, or null
+  float* dscores;         // working memory, as many as weights
   void *dq, *dk, *dmemory;
   bool accumulate_memory;
   float* dv_parts;  // [dv_parts(...), width]: what each block adds to the gradient of v; null without v
