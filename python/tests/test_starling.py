@@ -1,8 +1,11 @@
 """The Python module against what the program prints."""
 
 import ast
+import contextlib
 import io
+import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -255,6 +258,30 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(steps[-1], 6)
         self.assertGreater(steps[0], 2)
         self.assertIsInstance(starling.Translator(result.directory, threads=1).translate("a dog").text, str)
+
+    def test_the_examples_of_the_guide_run(self):
+        guide = Path(__file__).resolve().parents[2] / "docs" / "guides" / "python.md"
+        blocks = re.findall(r"```python\n(.*?)```", guide.read_text(), re.DOTALL)
+        self.assertEqual(len(blocks), 3)
+        (self.path / "run").symlink_to(MODELS / "post" / "model")
+        starling.export_model(str(MODELS / "post" / "model"), "ctranslate2", str(self.path / "ende_ctranslate2"))
+        self.config["train"]["output"] = "trained"
+        lines = [f"{section}: {json.dumps(keys, default=str)}" for section, keys in self.config.items()]
+        (self.path / "my.yml").write_text("\n".join(lines))
+        names = {"starling": starling, "hypotheses": ["a dog"], "references": ["a dog"]}
+        output, before = io.StringIO(), os.getcwd()
+        cache = os.environ.get("XDG_CACHE_HOME")
+        os.environ["XDG_CACHE_HOME"] = str(self.path / "cache")
+        try:
+            os.chdir(self.path)
+            with contextlib.redirect_stdout(output):
+                for block in blocks:
+                    exec(block.replace("1000", "3"), names)  # updates
+        finally:
+            os.chdir(before)
+            os.environ.pop("XDG_CACHE_HOME") if cache is None else os.environ.update(XDG_CACHE_HOME=cache)
+        self.assertEqual(starling.describe_model(str(self.path / "trained")).step, 3)
+        self.assertIn("'type': 'stop'", output.getvalue())
 
     def test_mistakes_are_named(self):
         with self.assertRaisesRegex(starling.UsageError, "learning-rat"):
