@@ -26,6 +26,7 @@ class Cluster {
  public:
   explicit Cluster(const Scenario& scenario);  // throws ConfigError if the scenario is inconsistent
   int node_of(int rank) const { return rank / per_node_; }
+  int ranks_per_node() const { return per_node_; }
   int cards() const { return nodes_ * per_node_cards_; }  // network cards, those of node 0 first
   int card_of(int rank) const {
     return node_of(rank) * per_node_cards_ + static_cast<int>(int64_t{rank % per_node_} * per_node_cards_ / per_node_);

@@ -1,4 +1,5 @@
 // Ranks that compute: how long a piece takes according to the model, and begin() and end() around it.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -73,23 +74,24 @@ void Engine::take_from_computing(Rank& r, double ns) {
 
 void Engine::begin(int id, const Work& work) {
   {
-    Lock lock(mutex_);
+    Lock lock = sharing_ ? enter(id) : Lock(mutex_);  // others of the node notice when it begins
     Rank& r = rank(id);
     if (r.crashed) throw CrashSignal();
     CHECK(!r.in_piece && r.state == Rank::running, "rank {} begins a piece of computing within another", id);
     r.piece_began = r.now;
     r.piece = piece_time(r, work);
-    r.piece_kind = work.kind;
     if (scenario_.compute.exchange_slows > 0 && (work.kind == Work::forward || work.kind == Work::backward))
       r.passes.emplace_back(r.now, r.now + r.piece);
-    r.report.computed_ns += r.piece;
     r.in_piece = true;
-    hash(static_cast<uint8_t>(piece_event), id, r.piece_began, r.piece);
-    trace.add(id, kPieceNames[work.kind], r.piece_began, r.piece_began + r.piece, work);
+    r.work = work;
+    if (sharing_)
+      start_sharing(r);
+    else
+      piece_timed(r);
     if (scenario_.timing_only) return;  // nothing will be computed: nobody gains from having the baton meanwhile
     r.state = Rank::computing;
     r.body_ended = false;
-    push(r.now + r.piece, wake, id, nullptr);
+    if (!sharing_) push(r.now + r.piece, wake, id, nullptr);
     pass(lock, dispatch());
     lock.lock();
     slot_free_.wait(lock, [&] { return slots_ > 0; });
@@ -103,8 +105,13 @@ void Engine::end(int id) {
   CHECK(r.in_piece, "rank {} ends a piece of computing that it has not begun", id);
   r.in_piece = false;
   if (scenario_.timing_only) {
-    r.now += r.piece;  // its next call of a communicator waits until the others are there too
-    return;
+    if (!sharing_) {
+      r.now += r.piece;  // its next call of a communicator waits until the others are there too
+      return;
+    }
+    r.state = Rank::ready;
+    give_away(lock, r);
+    return stop_sharing(r);
   }
   ++slots_;
   slot_free_.notify_one();
@@ -112,10 +119,54 @@ void Engine::end(int id) {
   r.body_ended = true;
   if (awaited_ != &r) {
     lock.unlock();
-    return take(lock, r);
+    take(lock, r);
+  } else {
+    awaited_ = nullptr;
+    give_away(lock, r);
   }
-  awaited_ = nullptr;
-  give_away(lock, r);
+  if (sharing_) stop_sharing(r);
+}
+
+// Records a piece whose duration is known.
+void Engine::piece_timed(Rank& r) {
+  r.report.computed_ns += r.piece;
+  hash(static_cast<uint8_t>(piece_event), r.id, r.piece_began, r.piece);
+  trace.add(r.id, kPieceNames[r.work.kind], r.piece_began, r.piece_began + r.piece, r.work);
+}
+
+// Rates are measured while all ranks of a node compute; one that computes while others wait is faster, up to alone_speed. So a piece ends
+// earlier or later whenever another one of the node begins or ends.
+void Engine::start_sharing(Rank& r) {
+  r.shares = true;
+  r.work_left = static_cast<double>(r.piece);
+  r.work_at = now_;
+  r.share_speed = 0;
+  share_node(r.node);
+}
+
+void Engine::stop_sharing(Rank& r) {
+  r.shares = false;
+  r.piece = r.now - r.piece_began;
+  piece_timed(r);
+  share_node(r.node);
+}
+
+void Engine::share_node(int node) {
+  const int first = node * cluster_.ranks_per_node(), end = std::min(first + cluster_.ranks_per_node(), scenario_.ranks), all = end - first;
+  int computing = 0;
+  for (int id = first; id < end; ++id) computing += rank(id).shares;
+  if (computing == 0) return;
+  // In between, as if the node's capacity were divided equally: exactly so where a quota limits all ranks together.
+  const double others = all > 1 ? (static_cast<double>(all) / computing - 1) / (all - 1) : 0;
+  const double speed = 1 + (scenario_.compute.alone_speed - 1) * others;
+  for (int id = first; id < end; ++id) {
+    Rank& r = rank(id);
+    if (!r.shares || r.share_speed == speed) continue;
+    r.work_left -= static_cast<double>(now_ - r.work_at) * r.share_speed;
+    r.work_at = now_;
+    r.share_speed = speed;
+    push(now_ + whole_ns(std::max(r.work_left, 0.0) / speed), wake, id, nullptr);
+  }
 }
 
 void Engine::sleep_until(int id, Time at) {

@@ -4,13 +4,17 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
+#include <utility>
 
 #include "base/affinity.h"
 #include "sim/group.h"
 
 namespace starling::sim {
 namespace {
+
+constexpr double kShared = 0.02;  // below, a rank beside others is as fast as one alone
 
 // Ranks that only time never work at the same time, and waking a thread on the same core is faster.
 void stay_on(int core) {
@@ -37,6 +41,7 @@ Engine::Engine(const Scenario& scenario, bool traced)
   trace.enabled = traced;
   core_ = std::max(0, sched_getcpu());
   slots_ = scenario.threads > 0 ? scenario.threads : usable_cores();
+  sharing_ = cluster_.ranks_per_node() > 1 && std::abs(scenario.compute.alone_speed - 1) > kShared;
   out_free_.resize(static_cast<size_t>(cluster_.cards()) + ranks_.size());
   in_free_.resize(out_free_.size());
   collective_free_.resize(static_cast<size_t>(cluster_.cards()));
@@ -201,6 +206,7 @@ Rank* Engine::hand_over(Rank& r, Time at) {
 }
 
 void Engine::push(Time at, Kind kind, int rank, Message* message, std::shared_ptr<SimOperation> op) {
+  if (kind == wake) this->rank(rank).wake_number = next_number_;
   events_.push({at, next_number_++, kind, rank, message, std::move(op)});
 }
 
@@ -222,6 +228,10 @@ Rank* Engine::dispatch() {
     if (top.kind == wake) {
       Rank& r = rank(top.rank);
       const Time at = top.time;
+      if (sharing_ && top.number != r.wake_number) {
+        events_.pop();
+        continue;
+      }
       if (!r.crashed && r.state == Rank::computing && !r.body_ended) {
         awaited_ = &r;
         return nullptr;
@@ -265,6 +275,7 @@ void Engine::crash_next() {
   if (r.crashed || r.state == Rank::finished) return;
   r.crashed = any_crashed_ = true;
   r.waits_for = nullptr;
+  if (std::exchange(r.shares, false)) share_node(r.node);
   r.report.finished_ns = now_;
   r.report.error = fmt::format("crashed at {} s, as the scenario says", crash.at_s);
   hash(crash_event, r.id, 0, 0);

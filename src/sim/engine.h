@@ -88,9 +88,13 @@ struct Rank {
   Time software_free = 0;  // when its communication thread is free
   bool body_ended = false, in_piece = false, crashed = false;
   Time piece = 0, piece_began = 0;
-  Work::Kind piece_kind = Work::memory;
+  Work work;  // of the piece
   uint32_t pieces = 0;
-  double stolen_ns = 0;                      // by its communication thread, to be added to its next piece
+  double stolen_ns = 0;                   // by its communication thread, to be added to its next piece
+  bool shares = false;                    // computes a piece whose speed follows how many ranks of its node compute
+  double work_left = 0, share_speed = 1;  // of that piece at work_at, in ns at speed 1; since then
+  Time work_at = 0;
+  uint64_t wake_number = 0;                  // of the event that is its next turn; earlier ones are void
   std::deque<std::pair<Time, Time>> passes;  // forward and backward ones that have not ended, where exchanges slow them
   Semaphore baton;                           // posted when it is this rank's turn, or time to end
   SimOperation* waits_for = nullptr;
@@ -193,6 +197,10 @@ class Engine {
   void fail_all(const std::exception_ptr& error, std::string text);
   void arm_deadline(Rank& r);
   Time piece_time(Rank& r, const Work& work);
+  void piece_timed(Rank& r);
+  void start_sharing(Rank& r);
+  void stop_sharing(Rank& r);
+  void share_node(int node);
   double with_jitter(const Rank& r, double ns) const;
   double copying_ns(const Message& m) const;
   void push(Time at, Kind kind, int rank, Message* message, std::shared_ptr<SimOperation> op = nullptr);
@@ -213,6 +221,7 @@ class Engine {
   std::mutex mutex_;
   std::condition_variable all_finished_, slot_free_;
   int finished_ = 0, slots_ = 0, core_ = 0;
+  bool sharing_ = false;  // whether ranks are faster while others of their node wait
   std::deque<Rank> ranks_;
   Time now_ = 0;
   uint64_t next_number_ = 0, ended_ = 0;  // of events; of operations that have ended

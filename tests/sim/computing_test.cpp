@@ -35,6 +35,37 @@ TEST(Computing, ARankWithANodeForItselfIsFaster) {
   EXPECT_EQ(ends(3, 2), std::vector<int64_t>({1000, 1000, 500})) << "the last node has one rank";
 }
 
+// By hand: of a node whose ranks are 1.5 times as fast alone, rank 1 is done at 400 and waits; rank 0 has 600 of its 1000 left, which take
+// 400. With four ranks, k of which compute, a rank's speed is 1 + 0.5 (4 / k - 1) / 3.
+TEST(Computing, ARankIsFasterWhileOthersOfItsNodeWait) {
+  for (const bool timing : {false, true}) {
+    const auto ends = [&](const std::vector<std::vector<int64_t>>& pieces, int64_t per_node) {
+      Scenario s = plain(static_cast<int>(pieces.size()));
+      s.network.ranks_per_node = per_node;
+      s.compute.alone_speed = 1.5;
+      s.timing_only = timing;
+      const auto body = [&](World& w) {
+        for (const int64_t each : pieces[static_cast<size_t>(w.comm->rank())]) {
+          if (each < 0)
+            w.clock->sleep_until(-each);
+          else
+            w.clock->spend(work(each), [] {});
+        }
+      };
+      std::vector<int64_t> times;
+      for (const RankReport& r : simulate(s, body).ranks) times.push_back(r.finished_ns);
+      return times;
+    };
+    EXPECT_EQ(ends({{1000}, {400}}, 2), std::vector<int64_t>({800, 400})) << timing;
+    EXPECT_EQ(ends({{500, 500}, {400}}, 2), std::vector<int64_t>({800, 400})) << "however the work is cut";
+    EXPECT_EQ(ends({{1500}, {-200, 300}}, 2), std::vector<int64_t>({1100, 500})) << "200 alone: 300; 300 beside the other; 900 alone: 600";
+    EXPECT_EQ(ends({{1000}, {400}, {1000}}, 2), std::vector<int64_t>({800, 400, 667})) << "the third has a node for itself";
+    // Four at speed 1 until 100; three at 1 + 0.5 / 9 = 1.0556 until 200, so that 794.4 are left; one at 1.5.
+    EXPECT_EQ(ends({{1000}, {100}, {206}, {206}}, 4)[0], 730) << timing;
+    EXPECT_EQ(ends({{1000}, {1000}}, 2), std::vector<int64_t>({1000, 1000}));
+  }
+}
+
 // The times of `pieces` equal pieces, one after the other.
 std::vector<int64_t> piece_times(const Scenario& s, int pieces, int64_t each) {
   std::vector<int64_t> times;
