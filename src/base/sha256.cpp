@@ -2,8 +2,10 @@
 // instructions). Both are tested with the same vectors.
 #include "base/sha256.h"
 
+#if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <bit>
@@ -63,6 +65,7 @@ void mix_portable(State& state, const std::byte* data, size_t blocks) {
   }
 }
 
+#if defined(__x86_64__)
 // The SHA instructions want the eight words as two registers, (a b e f) and (c d g h), highest word first.
 __attribute__((target("sha,sse4.1"))) void mix_hardware(State& state, const std::byte* data, size_t blocks) {
   const __m128i byte_order = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);
@@ -101,6 +104,13 @@ bool sha256_has_hardware() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 29 & 1) != 0;
 }
+#else
+constexpr auto mix_hardware = mix_portable;
+
+}  // namespace
+
+bool sha256_has_hardware() { return false; }
+#endif
 
 Sha256::Sha256(bool allow_hardware) : state_(initial_state), hardware_(allow_hardware && sha256_has_hardware()) {}
 

@@ -17,6 +17,7 @@ Tensor filled(Backend& backend, const Shape& shape, double value) {
   return t;
 }
 
+#if defined(__x86_64__)
 TEST(Int8, ProcessorsWithVnniMultiplyIntegers) {
   if (!__builtin_cpu_supports("avx512vnni") || std::getenv("ONEDNN_MAX_CPU_ISA")) GTEST_SKIP() << "no AVX512-VNNI, or switched off";
   const auto backend = make_backend("cpu:f32", 1);
@@ -27,6 +28,7 @@ TEST(Int8, ProcessorsWithVnniMultiplyIntegers) {
       EXPECT_TRUE(static_cast<const PackedInt8&>(*packed).integers) << width;
     }
 }
+#endif
 
 // What bench translate times alone are products of the same kind.
 TEST(Int8, ProductsAreNotedAsWhatTheyAre) {

@@ -1,16 +1,21 @@
 #include "backend/cpu/dispatch.h"
 
+#if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 #include "backend/backend.h"
+#include "backend/cpu/vnni/int8_product.h"
 
 namespace starling {
+
+#if defined(__x86_64__)
 namespace {
 
 // Leaf 7 of cpuid has a bit each for tiles and for their products of bytes; clang 14's __builtin_cpu_supports does not know them.
@@ -73,5 +78,22 @@ bool multiplies_by_tiles() { return level() >= 5; }
 std::string cpu_instruction_set() { return "x86-64-v" + std::to_string(std::min(level(), 4)); }
 
 bool cpu_has_bf16() { return __builtin_cpu_supports("avx512bf16") != 0 && level() >= 4; }
+
+#else
+
+const kernels::Table& kernel_table(DType activation) { return kernels::neon::table(activation); }
+const kernels::CompressionTable& compression_table() { return kernels::neon::compression(); }
+bool multiplies_by_vnni() { return false; }
+bool multiplies_by_tiles() { return false; }
+std::string cpu_instruction_set() { return "armv8-a"; }
+bool cpu_has_bf16() { return false; }
+
+// Never called: see multiplies_by_vnni().
+namespace vnni {
+void quantize(const void*, bool, float, uint8_t*, float*, int64_t, int64_t, int64_t) {}
+void multiply(const uint8_t*, const float*, int64_t, const Weight&, const Output&, int64_t, int64_t, bool) {}
+}  // namespace vnni
+
+#endif
 
 }  // namespace starling

@@ -1,4 +1,5 @@
-// Chooses the instruction set of the vectorised loops at run time, so that one build runs on any x86-64-v2 machine.
+// Chooses the instruction set of the vectorised loops at run time, so that one build runs on any x86-64-v2 machine; on 64-bit Arm
+// there is only NEON.
 #pragma once
 
 #include <string>

@@ -45,5 +45,8 @@ const CompressionTable& compression();
 namespace v4 {
 const CompressionTable& compression();
 }
+namespace neon {
+const CompressionTable& compression();
+}
 
 }  // namespace starling::kernels

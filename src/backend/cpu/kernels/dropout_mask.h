@@ -19,11 +19,16 @@ inline void multiply(uint32_t factor, vu x, vu& high, vu& low) {
   const __m256i even = _mm256_mul_epu32(a, f), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), f);
   high = (vu)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
   low = (vu)_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
-#else
+#elif defined(__x86_64__)
   const __m128i a = (__m128i)x, f = _mm_set1_epi32(static_cast<int>(factor));
   const __m128i even = _mm_mul_epu32(a, f), odd = _mm_mul_epu32(_mm_srli_epi64(a, 32), f);
   high = (vu)_mm_blend_epi16(_mm_srli_epi64(even, 32), odd, 0xCC);
   low = (vu)_mm_blend_epi16(even, _mm_slli_epi64(odd, 32), 0xCC);
+#else
+  typedef uint64_t Wide __attribute__((vector_size(8 * L)));
+  const Wide product = __builtin_convertvector(x, Wide) * uint64_t{factor};
+  high = __builtin_convertvector(product >> 32, vu);
+  low = x * factor;
 #endif
 }
 

@@ -1,7 +1,9 @@
 // Vectors of the instruction set that a file is compiled for (STARLING_ISA): L lanes of 32 bits. For the .cpp files of the kernels only.
 #pragma once
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 #include <cstdint>
 #include <cstring>
@@ -23,8 +25,11 @@ constexpr int L = 16;
 #elif defined(__AVX2__)
 static_assert(kIsa == "v3");
 constexpr int L = 8;
-#else
+#elif defined(__x86_64__)
 static_assert(kIsa == "v2");
+constexpr int L = 4;
+#else
+static_assert(kIsa == "neon");
 constexpr int L = 4;
 #endif
 
@@ -94,14 +99,23 @@ inline vi load(const int32_t* p) {
 // Magnitudes compare as integers in the same order as the numbers do.
 inline vi magnitude_bits(vf x) { return (vi)x & 0x7fffffff; }
 
+// The lanes of a comparison, 0 or -1, as one bit each, lane 0 the lowest, where there is no instruction for it.
+inline uint32_t bits_of(vi lanes) {
+  uint32_t bits = 0;
+  for (int i = 0; i < L; ++i) bits |= (static_cast<uint32_t>(lanes[i]) & 1u) << i;
+  return bits;
+}
+
 // Which lanes of x are at least `least`: one bit each, lane 0 the lowest.
 inline uint32_t at_least(vi x, int32_t least) {
 #if defined(__AVX512F__)
   return _mm512_cmpge_epi32_mask((__m512i)x, _mm512_set1_epi32(least));
 #elif defined(__AVX2__)
   return static_cast<uint32_t>(_mm256_movemask_ps((__m256)(x >= least)));
-#else
+#elif defined(__x86_64__)
   return static_cast<uint32_t>(_mm_movemask_ps((__m128)(x >= least)));
+#else
+  return bits_of(x >= least);
 #endif
 }
 
@@ -111,8 +125,10 @@ inline uint32_t greater(vf x, float y) {
   return _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(y), _CMP_GT_OQ);
 #elif defined(__AVX2__)
   return static_cast<uint32_t>(_mm256_movemask_ps((__m256)(x > y)));
-#else
+#elif defined(__x86_64__)
   return static_cast<uint32_t>(_mm_movemask_ps((__m128)(x > y)));
+#else
+  return bits_of(x > y);
 #endif
 }
 
