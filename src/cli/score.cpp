@@ -48,12 +48,12 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
   const SearchOptions framing = with_prefixes(loaded.description.search, vocabularies);
   const int64_t longest = std::min(a.max_length, longest_sentence(loaded.description.config));
   std::vector<EncodedPair> pairs;
-  std::vector<std::string> sources;  // for alignments
+  std::vector<std::pair<std::string, std::string>> lines;  // for alignments
   std::string_view source, target;
   bool more = true;
   while (pairs.size() < 4096 && (more = reader.next(source, target))) {
     pairs.push_back(framed_pair(vocabularies, source, target, framing));
-    if (a.alignment) sources.emplace_back(source);
+    if (a.alignment) lines.emplace_back(source, target);
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
     if (length > static_cast<size_t>(longest))
       throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it{}", path, reader.line_number(), length,
@@ -73,9 +73,9 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader
     const auto tokens = std::span(pairs[i].target).last(scores[i].size());
     output.stream() << score_line(scores[i], tokens, vocabularies.target(), a.per_token, a.tokens);
     if (a.alignment) {
-      const Hypothesis given{.tokens = {tokens.begin(), tokens.end() - 1}, .alignment = aligned[i]};
-      const EncodedLine from = vocabularies.source().encode_with_bytes(sources[i]);
-      output.stream() << '\t' << alignment_text(from, sources[i], vocabularies.target(), given, *a.alignment);
+      const EncodedLine from = vocabularies.source().encode_with_bytes(lines[i].first),
+                        to = vocabularies.target().encode_with_bytes(lines[i].second);
+      output.stream() << '\t' << alignment_text({lines[i].first, from}, {lines[i].second, to}, aligned[i], *a.alignment);
     }
     output.stream() << '\n';
   }

@@ -241,15 +241,19 @@ Batch BatchStream::next() {
       store_->append_links(sample.pair, batch.links);
       batch.link_offsets.push_back(static_cast<int32_t>(batch.links.size()));
     }
+    bool joined = false;
+    const int64_t corpus = options_.noise ? corpus_of(sample.pair) : 0;
     if (options_.noise) {
       Random random(options_.seed + kNoiseSeed * static_cast<uint64_t>(position_.epoch + 1), static_cast<uint64_t>(sample.place));
-      const int64_t corpus = corpus_of(sample.pair);
-      if (options_.noise->change_last(batch, corpus, std::exchange(before, corpus), random)) continue;
+      joined = options_.noise->change_last(batch, corpus, random) && before == corpus;
+      before = corpus;
     }
-    if (!options_.sampling.source) continue;
-    const auto stream = 2 * static_cast<uint64_t>(sample.place);
-    cut_anew(batch.source, *options_.sampling.source, stream);
-    cut_anew(batch.target, *options_.sampling.target, stream + 1);
+    if (options_.sampling.source) {
+      const auto stream = 2 * static_cast<uint64_t>(sample.place);
+      cut_anew(batch.source, *options_.sampling.source, stream);
+      cut_anew(batch.target, *options_.sampling.target, stream + 1);
+    }
+    if (joined) options_.noise->join_last(batch, corpus);
   }
   advance();
   return batch;

@@ -44,19 +44,31 @@ void read_to_end(const Next& next, const Read& bytes_read, int64_t& lines, bool 
   progress.add(counted, bytes_read(), speaks);
 }
 
-bool next_links(LineReader& file) {
-  std::string_view line;
-  if (!file.next(line)) return false;
+// Whether the positions are within the text turns out when that becomes tokens.
+void check_links(std::string_view line, const std::string& path, int64_t number) {
   try {
     parse_links(line);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}:{}: {}", file.path(), file.line_number(), error.what()));
+    throw DataError(fmt::format("{}:{}: {}", path, number, error.what()));
   }
+}
+
+bool next_links(LineReader& file) {
+  std::string_view line;
+  if (!file.next(line)) return false;
+  check_links(line, file.path(), file.line_number());
+  return true;
+}
+
+bool next_pair(PairReader& reader, const CorpusFiles& files) {
+  std::string_view source, target;
+  if (!reader.next(source, target)) return false;
+  if (files.aligned_in_column()) check_links(reader.links(), files.tsv, reader.line_number());
   return true;
 }
 
 void check(CheckedFile& file, bool speaks, CheckProgress& progress) {
-  std::string_view line, other;
+  std::string_view line;
   try {
     if (file.content == CheckedFile::weights) {
       LineReader reader(file.path);
@@ -70,7 +82,7 @@ void check(CheckedFile& file, bool speaks, CheckProgress& progress) {
       text.sentence_weights.clear();
       if (!text.aligned_in_column()) text.alignment.clear();
       PairReader reader(text);
-      read_to_end([&] { return reader.next(line, other); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
+      read_to_end([&] { return next_pair(reader, text); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
     } else {
       LineReader reader(file.path);
       read_to_end([&] { return reader.next(line); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
@@ -94,7 +106,8 @@ void require_whole(const CheckedFile& source, const CheckedFile& target) {
 uint64_t corpus_bytes(const DataOptions& options) {
   uint64_t bytes = 0;
   for (const CorpusFiles& files : options.train)
-    for (const std::string& path : {files.source, files.target, files.tsv, files.sentence_weights, files.alignment})
+    for (const std::string& path :
+         {files.source, files.target, files.tsv, files.sentence_weights, files.aligned_in_column() ? "" : files.alignment})
       if (struct stat info{}; !path.empty() && ::stat(path.c_str(), &info) == 0) bytes += static_cast<uint64_t>(info.st_size);
   return bytes;
 }

@@ -69,7 +69,10 @@ class PairReader {
   std::string_view links() const { return links_line_; }
 
   int64_t line_number() const { return first_.line_number(); }
-  uint64_t bytes_read() const { return first_.bytes_read() + (second_ ? second_->bytes_read() : 0); }  // see LineReader
+  uint64_t bytes_read() const {  // see LineReader
+    const auto of = [](const std::optional<LineReader>& reader) { return reader ? reader->bytes_read() : 0; };
+    return first_.bytes_read() + of(second_) + of(weights_) + of(links_);
+  }
 
  private:
   bool next_columns(std::string_view& source, std::string_view& target);

@@ -22,10 +22,12 @@ struct NoiseShares {
   bool any() const { return upper_case > 0 || title_case > 0 || typos > 0 || merge > 0; }
 };
 
-/// Returns the text with the first letter of each word as a capital, and the rest as it is.
+/// Return the text in capitals, or with the first letter of each word as a capital. Words with something else than letters and the usual
+/// marks around them (numbers, tags, addresses) stay as they are.
+std::string upper_case_utf8(std::string_view text);
 std::string title_case_utf8(std::string_view text);
-/// Returns the text with one typing error for about every ten letters, at least one: two letters exchanged, one left out, doubled or
-/// replaced by a neighbour on the keyboard, or a space left out.
+/// Returns the text with one typing error for about every ten letters in such words, at least one if there is any: two letters exchanged,
+/// one left out, doubled or replaced by a neighbour on the (English) keyboard, or a space between two of them left out.
 std::string with_typos(std::string_view text, Random& random);
 
 class TextNoise {
@@ -34,14 +36,15 @@ class TextNoise {
   TextNoise(const NoiseShares& shares, const Vocabulary& source, const Vocabulary& target, std::vector<std::vector<int32_t>> tags,
             int64_t max_length);
 
-  /// Changes the last pair of a batch, of the given corpus; `before` is that of the pair before it, or -1. Returns whether it was joined to
-  /// that.
-  bool change_last(Batch& batch, int64_t corpus, int64_t before, Random& random) const;
+  /// Changes the letters of the last pair of a batch, of the given corpus. Returns whether it is to be joined to the pair before it.
+  bool change_last(Batch& batch, int64_t corpus, Random& random) const;
+  /// Joins the last pair of a batch to the one before, which must be of the same corpus, unless that would become too long.
+  void join_last(Batch& batch, int64_t corpus) const;
 
  private:
   using Change = std::string (*)(std::string_view text, Random& random);
-  void change_side(PackedTokens& side, const Vocabulary& vocabulary, size_t prefix, Change change, Random& random) const;
-  bool join_last(Batch& batch, size_t prefix) const;
+  // Returns the last sentence of a side after a change; empty if it must stay.
+  std::vector<int32_t> changed(const PackedTokens& side, const Vocabulary& vocabulary, size_t prefix, Change change, Random& random) const;
   size_t prefix_of(const PackedTokens& source, int64_t corpus) const;
 
   NoiseShares shares_;

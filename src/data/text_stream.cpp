@@ -198,7 +198,7 @@ void TextStream::take(std::string_view bytes) {
   lines_ += count;
 }
 
-// Returns a line as the window has it: with two columns, or empty where it is no pair of valid text.
+// Returns a line as the window has it: with two columns, three if links are used, or empty where it is no pair of valid text.
 std::string TextStream::checked(std::string_view line, int64_t number) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   const size_t tab = line.find('\t'), second = tab == line.npos ? tab : line.find('\t', tab + 1);

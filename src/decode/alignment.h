@@ -1,6 +1,7 @@
 // Maps the attention of a search to bytes of the texts: which part of a translation comes from which part of its source.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,7 @@ AlignedText align(const EncodedLine& source, const Vocabulary& target, const Hyp
 /// spaces in the line and in the hypothesis' text; two of them are a pair if a piece of the one looks at a piece of the other.
 std::string alignment_text(const EncodedLine& source, std::string_view line, const Vocabulary& target, const Hypothesis& hypothesis,
                            AlignmentUnit unit);
+/// The same for a translation that was given: alignment[i] is the source token that target token i looks at.
+std::string alignment_text(const LinkedSide& source, const LinkedSide& target, std::span<const int32_t> alignment, AlignmentUnit unit);
 
 }  // namespace starling

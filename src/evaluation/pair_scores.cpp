@@ -111,7 +111,7 @@ void align_batch(Model& model, const Batch& batch, const SearchOptions& options,
     auto at = weights.begin();
     for (const size_t b : of_row) {
       const int64_t keys = length(batch.source, b) - (model.config().source_end ? 0 : 1);
-      const auto text = at + std::min(prefix, keys - 1), end = at + keys;
+      const auto text = at + std::clamp<int64_t>(keys - 1, 0, prefix), end = at + keys;
       if (step >= given)
         alignments[static_cast<size_t>(batch.sample_ids[b])].push_back(static_cast<int32_t>(std::max_element(text, end) - text));
       at = end;

@@ -131,11 +131,12 @@ void convert_alignment(PeerOptions& o) {
   if (!o.text("type").value_or("amun").starts_with("transformer") && !o.text("task").value_or("").starts_with("transformer"))
     return o.missing("guided-alignment: only the attention of a transformer can be guided");
   const bool column = links.find_first_not_of("0123456789") == std::string::npos;
+  if (column && links != "2") return o.missing(fmt::format("guided-alignment {}: links are in the third column of a tsv", links));
   o.set("data.train.0.alignment", column ? std::string("column") : links);
   o.set("data.alignment-unit", "pieces");
   o.set("train.guided-alignment", weight.value_or(0.1));
   o.set("model.alignment-head", "1");
-  o.set("model.alignment-layer", layer == "last" ? fmt::format("{}", o.number("dec-depth").value_or(6)) : layer);
+  o.set("model.alignment-layer", layer == "last" ? fmt::format("{}", o.number("dec-depth").value_or(o.has("task") ? 6 : 1)) : layer);
   if (cost != "ce") o.approximate(fmt::format("guided-alignment-cost {}: it is ce, cross-entropy", cost));
 }
 

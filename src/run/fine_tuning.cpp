@@ -56,7 +56,14 @@ void take_record(const Config& record, bool took_over, Config& config) {
   }
 }
 
+// Where its attention was guided.
+void take_alignment(const ModelConfig& model, Config& config) {
+  config.model.alignment_layer = model.alignment_layer;
+  config.model.alignment_head = model.alignment_head;
+}
+
 void take_model(const GivenText& given, const ModelConfig& model, Config& config) {
+  take_alignment(model, config);
   if (given("model", "preset")) return;  // then the architecture is told, and compared at the start
   set_preset(model.preset, config);
   config.model = model;
@@ -168,6 +175,7 @@ std::vector<Override> take_over(const GivenText& given, const std::vector<std::s
   if (record) config.train.initial_model = record->train.initial_model;
   const std::string initial = given("train", "initial-model").value_or(config.train.initial_model);
   if (run) {
+    take_alignment(run->config, config);
     if (!initial.empty()) take_model(given, run->config, config);
     take_vocabularies(run->vocabularies, config);
     config.languages = run->languages;

@@ -126,6 +126,7 @@ void open_stream(RunParts& run) {
   if (BatchSizeSchedule::asked(c.train)) refuse("and batches that grow need a whole corpus; leave train.batch-... out");
   // What the windows hold depends on the filters.
   run.data_digest = fmt::format("stream {} {}", c.data.max_length, c.data.max_ratio);
+  if (c.data.train.front().aligned_in_column()) run.data_digest += fmt::format(" links of {}", c.data.alignment_unit);
   const std::optional<State>& state = run.directory->state();
   if (state && state->text("data") != run.data_digest)
     throw ConfigError(

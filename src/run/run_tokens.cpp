@@ -85,6 +85,9 @@ std::string data_digest(const TokenStore& store) {
     store.append(store.size() * i / count, source, target);
     add(source.tokens);
     add(target.tokens);
+    std::vector<TokenLink> links;
+    store.append_links(store.size() * i / count, links);
+    if (!links.empty()) add(links);
   }
   return to_hex(hash.digest());
 }

@@ -113,9 +113,9 @@ void apply_presets(const ConfigDocument& document, const std::vector<Override>& 
 void fold_shorthand(DataOptions& data, CorpusShorthand& shorthand, bool from_file) {
   if (!shorthand.any()) return;
   if (data.train.size() > (from_file ? 0u : 1u)) {
-    throw ConfigError(
-        fmt::format("data: source, target and tsv name the only corpus, but data.train lists {}; use data.train.0.source and so on",
-                    data.train.size()));
+    throw ConfigError(fmt::format(
+        "data: source, target, tsv and alignment are of the only corpus, but data.train lists {}; use data.train.0.source and so on",
+        data.train.size()));
   }
   if (data.train.empty()) data.train.emplace_back();
   CorpusFiles& corpus = data.train.front();

@@ -141,7 +141,7 @@ void visit(Visitor& v, TrainConfig& c) {
       .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
   v.field("guided-alignment", c.guided_alignment,
-          "where a corpus has an alignment: the factor of a loss that lets one head of the decoder attend to the source tokens that a "
+          "where a corpus has an alignment: the factor of a loss that makes one head of the decoder attend to the source tokens that a "
           "token is linked to (docs/guides/alignment.md); 0 = off",
           0.0, 100.0);
   v.field("r-drop", c.r_drop,

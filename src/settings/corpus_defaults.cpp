@@ -36,8 +36,8 @@ double pieces_of(char32_t c) {
   }
 }
 
-// Estimates from the characters at the beginning of a file; 0 if it is not a file.
-double estimated_pieces(FileSystem& files, const std::string& path) {
+// Estimates from the characters at the beginning of a file; 0 if it is not a file. links: those in its last column do not count.
+double estimated_pieces(FileSystem& files, const std::string& path, bool links = false) {
   if (path.empty() || files.info(path).kind != FileKind::file) return 0;
   const auto size = static_cast<double>(files.info(path).size);
   try {
@@ -49,7 +49,7 @@ double estimated_pieces(FileSystem& files, const std::string& path) {
       if (!reader.next(line)) return pieces;
       // When the reader begins another block, everything before it has been counted.
       if (seen >= kSample && reader.bytes_read() > read) return pieces * size / static_cast<double>(read);
-      for (const char32_t c : decode_utf8(line)) pieces += pieces_of(c);
+      for (const char32_t c : decode_utf8(links ? line.substr(0, line.rfind('\t')) : line)) pieces += pieces_of(c);
       pieces += pieces_of('\n');
       seen += line.size() + 1;
     }
@@ -98,7 +98,8 @@ double estimated_epoch(const Config& config) {
   double pieces = 0;
   for (const CorpusFiles& corpus : config.data.train)
     if (!is_pipe(corpus.tsv))
-      pieces += corpus.weight * (estimated_pieces(*files, corpus.target) + estimated_pieces(*files, corpus.tsv) / 2);
+      pieces +=
+          corpus.weight * (estimated_pieces(*files, corpus.target) + estimated_pieces(*files, corpus.tsv, corpus.aligned_in_column()) / 2);
   return pieces;
 }
 

@@ -246,8 +246,8 @@ Cluster::Cluster(const Scenario& s) : network_(resolved(s.network)), memory_gb_s
   for (const double speed : speeds_) require(speed > 0, "a speed", speed, "above 0");
   per_node_ = static_cast<int>(std::min<int64_t>(network_.ranks_per_node, s.ranks));
   nodes_ = (s.ranks + per_node_ - 1) / per_node_;
-  for (int r = 0; r < s.ranks; r += per_node_)
-    if (per_node_ == 1 || r == s.ranks - 1) speeds_[static_cast<size_t>(r)] *= s.compute.alone_speed;
+  if (per_node_ == 1)  // else Engine::share_node
+    for (double& speed : speeds_) speed *= s.compute.alone_speed;
   require(network_.cards_per_node >= 1, "network-cards", network_.cards_per_node, "at least 1");
   per_node_cards_ = static_cast<int>(std::min<int64_t>(network_.cards_per_node, per_node_));
   slow_.resize(static_cast<size_t>(nodes_));

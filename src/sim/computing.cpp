@@ -147,17 +147,18 @@ void Engine::start_sharing(Rank& r) {
 void Engine::stop_sharing(Rank& r) {
   r.shares = false;
   r.piece = r.now - r.piece_began;
+  if (!r.passes.empty() && r.passes.back().first == r.piece_began) r.passes.back().second = r.now;
   piece_timed(r);
   share_node(r.node);
 }
 
 void Engine::share_node(int node) {
-  const int first = node * cluster_.ranks_per_node(), end = std::min(first + cluster_.ranks_per_node(), scenario_.ranks), all = end - first;
+  const int all = cluster_.ranks_per_node(), first = node * all, end = std::min(first + all, scenario_.ranks);
   int computing = 0;
   for (int id = first; id < end; ++id) computing += rank(id).shares;
   if (computing == 0) return;
   // In between, as if the node's capacity were divided equally: exactly so where a quota limits all ranks together.
-  const double others = all > 1 ? (static_cast<double>(all) / computing - 1) / (all - 1) : 0;
+  const double others = (static_cast<double>(all) / computing - 1) / (all - 1);
   const double speed = 1 + (scenario_.compute.alone_speed - 1) * others;
   for (int id = first; id < end; ++id) {
     Rank& r = rank(id);

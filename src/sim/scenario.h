@@ -37,7 +37,7 @@ struct ComputeModel {
   double piece_us = 5;        // fixed cost of each piece of computing
   double weights_gb_s = -1;   // for what forward and backward passes move; -1: memory_gb_s
   double coding_gb_s = -1;    // for compressing gradients; -1: memory_gb_s
-  double alone_speed = 1;     // relative, of a rank without other ranks on its node
+  double alone_speed = 1;     // relative, of a rank that computes while no other one of its node does
   double exchange_slows = 0;  // of the time in which its communication thread works, what a rank that computes meanwhile takes longer
 };
 
@@ -122,7 +122,8 @@ void visit(Visitor& v, Scenario& s) {
   v.field("weights-gb-s", c.weights_gb_s,
           "memory rate of weights that a pass reads and of gradients that it adds to; 0 = no time, -1 = memory-gb-s", -1.0, 1e9);
   v.field("coding-gb-s", c.coding_gb_s, "memory rate of compressing gradients; 0 = no time, -1 = memory-gb-s", -1.0, 1e9);
-  v.field("alone-speed", c.alone_speed, "how many times as fast a rank computes that has its node for itself", 0.1, 100.0);
+  v.field("alone-speed", c.alone_speed, "how many times as fast a rank computes while the others of its node wait, or if there are none",
+          0.1, 100.0);
   v.field("exchange-slows", c.exchange_slows,
           "how much of its passes' time a rank loses per second of its communication thread's work: 0 with idle cores, 1 and more without",
           0.0, 10.0);

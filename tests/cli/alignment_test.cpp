@@ -54,6 +54,14 @@ TEST_F(AlignmentTest, AGuidedHeadFollowsTheLinks) {
   ASSERT_EQ(error.status, 0) << error.text;
   const double aer = std::stod(error.text.substr(error.text.find(" = ") + 3));
   EXPECT_LT(aer, 10) << error.text;
+  // Words are those of the line that is given, whatever its pieces are decoded to.
+  write("odd.a", "red dog house\n"), write("odd.b", "sees\u00a0漢 tree cat\n");
+  const ShellOutcome odd = run("score -m run --source odd.a --target odd.b --threads 1 --alignment words");
+  EXPECT_THAT(odd.text, HasSubstr("-2"));
+  EXPECT_EQ(odd.text.find("-3"), std::string::npos) << odd.text;
+  // The head stays the model's when a later start guides nothing.
+  ASSERT_EQ(train("--data.source a --data.target b --data.alignment links --train.guided-alignment 0 --train.output run", 1210).status, 0);
+  EXPECT_THAT(read_text_file(path("run/config.yml")), HasSubstr("alignment-head: 1"));
   // A translation shows what the same head attends to.
   write("one", "red dog house\n");
   const ShellOutcome translation = run("translate -m run -i one --threads 1 --alignment words");

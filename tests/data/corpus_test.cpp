@@ -119,6 +119,8 @@ TEST(Corpus, LinksAreReadWithTheirPairs) {
   EXPECT_THAT(refusal({{file}}), HasSubstr("few:1: has 1 line but"));
   file.alignment = directory.write("bad", "0-0\nzero\n");
   EXPECT_THAT(refusal({{file}}), HasSubstr("bad:2: 'zero' is not a link"));
+  column.tsv = directory.write("wrong", "x\tx\t0-0\nx\tx\tzero\n");
+  EXPECT_THAT(refusal({{column}}), HasSubstr("wrong:2: 'zero' is not a link"));
   file.alignment = kAlignmentColumn;
   EXPECT_THAT(refusal<ConfigError>({{file}}), HasSubstr("only a tsv has columns"));
   DataOptions sampled{{column}};

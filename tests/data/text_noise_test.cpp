@@ -20,7 +20,8 @@ using testing::HasSubstr;
 TEST(LetterCases, AreThoseOfTheirAlphabets) {
   const auto upper = [](std::u32string_view text) { return to_upper(text); };
   EXPECT_EQ(upper(U"straße über ἀρχῆς, ďábel; i ı 1ª ჯ"), U"STRAßE ÜBER ἈΡΧῆΣ, ĎÁBEL; I ı 1ª ჯ");
-  EXPECT_EQ(title_case_utf8("ein über-Mann läuft"), "Ein Über-Mann Läuft");
+  EXPECT_EQ(title_case_utf8("ein über-Mann „läuft“ (so)"), "Ein Über-Mann „Läuft“ (So)");
+  EXPECT_EQ(upper_case_utf8("die „kleine“ Straße, <b>fett</b> um 3pm bei a@b.de"), "DIE „KLEINE“ STRAßE, <b>fett</b> UM 3pm BEI a@b.de");
   for (char32_t c = 0; c < 0x500; ++c)  // back and forth
     if (const std::u32string capital = upper(std::u32string(1, c)); capital[0] != c && c != 0x3C2) {
       EXPECT_EQ(to_lower(capital), std::u32string(1, c)) << static_cast<uint32_t>(c);
@@ -44,7 +45,8 @@ TEST(Typos, AreFewAndOfAllKinds) {
   EXPECT_GT(lengths.count(40), 50u);
   EXPECT_GT(lengths.count(42), 30u);
   EXPECT_EQ(with_typos("", random), "");
-  EXPECT_EQ(with_typos("1 2", random).find('1'), 0u);
+  EXPECT_EQ(with_typos("1 2 <tag> http://x.y", random), "1 2 <tag> http://x.y");
+  for (int i = 0; i < 50; ++i) EXPECT_NE(with_typos("ok 12", random), "ok 12");
 }
 
 class NoisyBatches : public testing::Test {
@@ -151,15 +153,21 @@ TEST_F(NoisyBatches, KeepTagsAndWhatCannotBeMadeAgain) {
   batch.source.append(source.data(), source.data() + source.size()), batch.target.append(target.data(), target.data() + target.size());
   batch.sample_ids = {4};
   Random random(1, 1);
-  EXPECT_FALSE(noise.change_last(batch, 0, -1, random));
+  EXPECT_FALSE(noise.change_last(batch, 0, random));
   EXPECT_EQ(batch.source.tokens.front(), tag);
   EXPECT_EQ(vocabulary_->decode(std::span(batch.target.tokens).first(batch.target.tokens.size() - 1)), "KA LO");
   Batch unknown;
   const std::vector<int32_t> odd{vocabulary_->unk(), vocabulary_->eos()};
   unknown.source.append(odd.data(), odd.data() + 2), unknown.target.append(odd.data(), odd.data() + 2);
   unknown.sample_ids = {1};
-  noise.change_last(unknown, 0, -1, random);
+  noise.change_last(unknown, 0, random);
   EXPECT_EQ(unknown.source.tokens, odd);
+  // Nor does one side alone change.
+  Batch half;
+  half.source.append(target.data(), target.data() + target.size()), half.target.append(odd.data(), odd.data() + 2);
+  half.sample_ids = {1};
+  noise.change_last(half, 0, random);
+  EXPECT_EQ(half.source.tokens, target);
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ TEST(Computing, ARankIsFasterWhileOthersOfItsNodeWait) {
     // Four at speed 1 until 100; three at 1 + 0.5 / 9 = 1.0556 until 200, so that 794.4 are left; one at 1.5.
     EXPECT_EQ(ends({{1000}, {100}, {206}, {206}}, 4)[0], 730) << timing;
     EXPECT_EQ(ends({{1000}, {1000}}, 2), std::vector<int64_t>({1000, 1000}));
+    EXPECT_EQ(ends({{600}, {600}, {600}, {600}, {600}, {600}}, 4)[4], 514) << "two of a node for four: at 1 + 0.5 / 3";
   }
 }
 
