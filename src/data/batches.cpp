@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "data/last_sentence.h"
 
 namespace starling {
 namespace {
@@ -267,13 +268,9 @@ int64_t BatchStream::corpus_of(int64_t pair) const {
 
 // Cuts the last sentence of a side anew.
 void BatchStream::cut_anew(PackedTokens& side, const SubwordSampler& sampler, uint64_t stream) const {
-  const auto begin = static_cast<size_t>(side.offsets[side.offsets.size() - 2]);
   Random random(options_.seed + kCutSeed * static_cast<uint64_t>(position_.epoch + 1), stream);
-  const std::vector<int32_t> ids = sampler.sample(std::span(side.tokens).subspan(begin), random);
-  if (static_cast<int64_t>(ids.size()) > options_.sampling.max_length) return;
-  side.tokens.resize(begin);
-  side.offsets.pop_back();
-  side.append(ids.data(), ids.data() + ids.size());
+  const std::vector<int32_t> ids = sampler.sample(last_sentence(side), random);
+  if (static_cast<int64_t>(ids.size()) <= options_.sampling.max_length) replace_last_sentence(side, ids);
 }
 
 void BatchStream::advance() {

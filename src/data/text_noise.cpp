@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/utf8.h"
+#include "data/last_sentence.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -21,16 +22,6 @@ void each_plain_word(const Text& text, Change change) {
     const bool plain = std::all_of(word.begin(), word.end(), [&](char32_t c) { return is_letter(c) || kMarks.find(c) != kMarks.npos; });
     if (plain && std::any_of(word.begin(), word.end(), is_letter)) change(begin, end);
   }
-}
-
-void put_last(PackedTokens& side, const std::vector<int32_t>& tokens) {
-  side.tokens.resize(static_cast<size_t>(side.offsets[side.offsets.size() - 2]));
-  side.offsets.pop_back();
-  side.append(tokens.data(), tokens.data() + tokens.size());
-}
-
-std::span<const int32_t> last_of(const PackedTokens& side) {
-  return std::span(side.tokens).subspan(static_cast<size_t>(side.offsets[side.offsets.size() - 2]));
 }
 
 // A neighbour on a QWERTY keyboard; the letter itself for others.
@@ -115,7 +106,7 @@ TextNoise::TextNoise(const NoiseShares& shares, const Vocabulary& source, const 
 
 size_t TextNoise::prefix_of(const PackedTokens& source, int64_t corpus) const {
   const std::vector<int32_t>& tag = tags_.at(static_cast<size_t>(corpus));
-  const std::span<const int32_t> last = last_of(source);
+  const std::span<const int32_t> last = last_sentence(source);
   return tag.size() < last.size() && std::equal(tag.begin(), tag.end(), last.begin()) ? tag.size() : 0;
 }
 
@@ -127,18 +118,18 @@ bool TextNoise::change_last(Batch& batch, int64_t corpus, Random& random) const 
     const Change change = letters < shares_.upper_case ? upper : titled;
     const std::vector<int32_t> source = changed(batch.source, source_, prefix, change, random),
                                target = changed(batch.target, target_, 0, change, random);
-    if (!source.empty() && !target.empty() && !std::ranges::equal(source, last_of(batch.source)))
-      put_last(batch.source, source), put_last(batch.target, target);
+    if (!source.empty() && !target.empty() && !std::ranges::equal(source, last_sentence(batch.source)))
+      replace_last_sentence(batch.source, source), replace_last_sentence(batch.target, target);
   }
   if (typos)
     if (const std::vector<int32_t> source = changed(batch.source, source_, prefix, with_typos, random); !source.empty())
-      put_last(batch.source, source);
+      replace_last_sentence(batch.source, source);
   return joined;
 }
 
 std::vector<int32_t> TextNoise::changed(const PackedTokens& side, const Vocabulary& vocabulary, size_t prefix, Change change,
                                         Random& random) const {
-  const std::span<const int32_t> all = last_of(side), words = all.subspan(prefix, all.size() - prefix - 1);
+  const std::span<const int32_t> all = last_sentence(side), words = all.subspan(prefix, all.size() - prefix - 1);
   const std::string text = vocabulary.decode(words);
   if (!std::ranges::equal(vocabulary.encode_as_it_stands(text), words)) return {};
   std::vector<int32_t> tokens(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(prefix));

@@ -22,6 +22,8 @@ namespace {
 constexpr size_t kBlockPairs = 1024;  // a block ends after this many pairs or bytes, whichever comes first
 constexpr size_t kBlockBytes = size_t{1} << 20;
 
+const char* unit_of(const DataOptions& data) { return words(data.alignment_unit)[static_cast<size_t>(data.alignment_unit)]; }
+
 struct TextPair {
   size_t begin, source, target, links;  // in Block::text: first byte, lengths
   float weight;
@@ -165,7 +167,7 @@ class Encoder {
       return token_links(links, data_.alignment_unit, source, target, prefix);
     } catch (const DataError& error) {
       throw DataError(fmt::format("{}:{}: {}; data.alignment-unit is {}", files.aligned_in_column() ? files.tsv : files.alignment, at.line,
-                                  error.what(), words(data_.alignment_unit)[static_cast<size_t>(data_.alignment_unit)]));
+                                  error.what(), unit_of(data_)));
     }
   }
 
@@ -263,7 +265,7 @@ uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, co
     if (!files.tag.empty()) facts += "tag\n" + files.tag + "\n";
     if (!files.sentence_weights.empty()) facts += "weights\n" + facts_of_file(files.sentence_weights);
     if (files.alignment.empty()) continue;
-    facts += fmt::format("links of {}\n", words(data.alignment_unit)[static_cast<size_t>(data.alignment_unit)]);
+    facts += fmt::format("links of {}\n", unit_of(data));
     if (!files.aligned_in_column()) facts += facts_of_file(files.alignment);
   }
   return vocabulary_format::hash(facts);

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "base/text_files.h"
 #include "tests/cli/program.h"
+#include "tests/migration/mozilla.h"
 
 namespace starling {
 namespace {
@@ -29,48 +32,25 @@ class ConvertedTraining : public ProgramTest {
   }
 };
 
-// What Mozilla's pipeline gives Marian for a teacher: its files, options of the command line, and its alignment.
+// Its options as they are, with other files and a smaller model.
 TEST_F(ConvertedTraining, OfMozillasPipeline) {
-  convert_and_train("--from-marian", R"(
-train-sets: [text/train.en, text/train.de]
-valid-sets: [text/valid.en, text/valid.de]
-vocabs: [vocab.spm, vocab.spm]
-model: models/model.npz
-dim-vocabs: [600, 600]
-type: transformer
-enc-depth: 2
-dec-depth: 2
-dim-emb: 32
-transformer-dim-ffn: 64
-transformer-heads: 2
-transformer-decoder-autoreg: rnn
-dec-cell: ssru
-transformer-postprocess: dan
-transformer-preprocess: ""
-transformer-ffn-activation: relu
-transformer-dropout: 0.1
-tied-embeddings-all: true
-label-smoothing: 0.1
-exponential-smoothing: 0.0001
-learn-rate: 0.0003
-lr-decay-inv-sqrt: [16000]
-lr-warmup: "16000"
-optimizer-params: [0.9, 0.98, 1e-09]
-clip-norm: 0
-cost-type: ce-mean-words
-mini-batch-words: 500
-optimizer-delay: 2
-early-stopping: 20
-valid-metrics: [chrf, ce-mean-words, bleu-detok]
-beam-size: 2
-normalize: 1.0
-guided-alignment: links
-guided-alignment-cost: ce
-keep-best: true
-overwrite: true
-shuffle: batches
-)",
-                    "");
+  std::string configuration = kMozilla;
+  for (const auto& [theirs, here] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"corpus.en.gz, corpus.de.gz", "text/train.en, text/train.de"},
+           {"devset.en, devset.de", "text/valid.en, text/valid.de"},
+           {"corpus.aln.gz", "links"},
+           {"[32000, 32000]", "[600, 600]"},
+           {"enc-depth: 6", "enc-depth: 2"},
+           {"dim-emb: 1024", "dim-emb: 32"},
+           {"transformer-dim-ffn: 4096", "transformer-dim-ffn: 64"},
+           {"transformer-heads: 16", "transformer-heads: 2"},
+           {"mini-batch-words: 5000", "mini-batch-words: 250"},
+           {"sentencepiece-options: --character_coverage=1.0 --byte_fallback --split_digits", "sentencepiece-options: --split_digits"}}) {
+    const size_t at = configuration.find(theirs);
+    ASSERT_NE(at, std::string::npos) << theirs;
+    configuration.replace(at, std::strlen(theirs), here);
+  }
+  convert_and_train("--from-marian", configuration, "");
   EXPECT_THAT(read_text_file(path("models/train.log")), HasSubstr("alignment "));
 }
 
