@@ -14,6 +14,7 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "http/client_address.h"
@@ -109,10 +110,11 @@ struct HttpServer::Impl {
   TaskThreads large{"reading large requests", kLargeThreads, kLargeAtOnce};
   std::atomic<int64_t> held_bytes{0};  // bytes of bodies in memory
   std::atomic<bool> draining{false};   // new requests are not waited for
-  std::atomic<bool> stopping{false};   // no connection may be suspended any more
-  std::mutex mutex;                    // guards the two members below
+  std::atomic<bool> stopping{false};   // no connection may be suspended or accepted any more
+  std::mutex mutex;                    // guards the three members below
   std::set<std::shared_ptr<Exchange>> exchanges;
   std::map<MHD_Connection*, Link> links;
+  std::set<std::thread::id> accepting;  // the library's threads that are about to add a connection
 
   // Records the request target before the library decodes it.
   static void* target(void* self, const char* uri, MHD_Connection* connection) {
@@ -292,13 +294,24 @@ struct HttpServer::Impl {
     server.exchanges.erase(*exchange);
   }
 
+  // Whether the library may make a connection of a client that it has accepted.
+  static MHD_Result welcome(void* self, const sockaddr*, socklen_t) {
+    auto& server = *static_cast<Impl*>(self);
+    const std::lock_guard lock(server.mutex);
+    if (server.stopping) return MHD_NO;
+    server.accepting.insert(std::this_thread::get_id());
+    return MHD_YES;
+  }
+
   static void notify(void* self, MHD_Connection* connection, void**, MHD_ConnectionNotificationCode code) {
     auto& server = *static_cast<Impl*>(self);
     const std::lock_guard lock(server.mutex);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
       server.links[connection] = {socket_of(connection), Clock::now(), {}, nullptr};
-    else
+      server.accepting.erase(std::this_thread::get_id());
+    } else {
       server.links.erase(connection);
+    }
   }
 
   std::vector<std::shared_ptr<Exchange>> under_way() {
@@ -319,6 +332,20 @@ struct HttpServer::Impl {
     const auto latest = Clock::now() - std::chrono::seconds(limits.request_seconds);
     for (size_t i = 0; i < theirs.size(); ++i)
       if (i < surplus || theirs[i].first < latest) shutdown(theirs[i].second, SHUT_RDWR);
+  }
+
+  // Accepts no more clients and waits until all have been disconnected, for at most a second. A library that is told to stop while one of
+  // its threads refuses a request by itself reads a null pointer (libmicrohttpd 0.9.75: MHD_queue_response reports success without
+  // queueing), and MHD_quiesce_daemon may abort the program when it meets those threads.
+  void disconnect_all() {
+    for (int look = 0; look < 1000; ++look) {
+      {
+        const std::lock_guard lock(mutex);
+        if (links.empty() && accepting.empty()) return;
+        for (const auto& [connection, link] : links) shutdown(link.fd, SHUT_RDWR);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 
   // Returns since when the client has been sending the request or fetching the answer.
@@ -349,7 +376,7 @@ HttpServer::HttpServer(const std::string& address, const HttpLimits& limits, Han
   s.socket = listen_at(address);
   // Mistakes of clients are not logged as errors of the server.
   const auto silent = [](void*, const char*, va_list) {};
-  s.daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, nullptr, nullptr,
+  s.daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, Impl::welcome, &s,
                               Impl::access, &s, MHD_OPTION_EXTERNAL_LOGGER, static_cast<MHD_LogCallback>(silent), nullptr,
                               MHD_OPTION_LISTEN_SOCKET, s.socket, MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT,
                               s.limits.connections, MHD_OPTION_CONNECTION_TIMEOUT, limits.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -364,9 +391,13 @@ HttpServer::HttpServer(const std::string& address, const HttpLimits& limits, Han
 }
 
 HttpServer::~HttpServer() {
-  impl_->stopping = true;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
+  }
   cancel_all();
   impl_->large.close();  // its tasks may resume connections
+  impl_->disconnect_all();
   MHD_stop_daemon(impl_->daemon);
 }
 
