@@ -299,7 +299,11 @@ struct HttpServer::Impl {
     auto& server = *static_cast<Impl*>(self);
     const std::lock_guard lock(server.mutex);
     if (server.stopping) return MHD_NO;
-    server.accepting.insert(std::this_thread::get_id());
+    try {
+      server.accepting.insert(std::this_thread::get_id());
+    } catch (const std::bad_alloc&) {  // exceptions must not pass through the C library
+      return MHD_NO;
+    }
     return MHD_YES;
   }
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/awaited_signals.h"
 #include "base/counted.h"
 #include "base/start_threads.h"
 #include "serve/directions.h"
@@ -26,26 +27,6 @@ namespace {
 constexpr long kTickNanoseconds = 100'000'000;  // interval of checks on clients and deadlines
 constexpr long kLoadNanoseconds = 10'000'000;   // interval of checks whether the models are loaded
 constexpr int kTicksBetweenLooks = 20;          // ticks between checks of the models' directories
-
-// Signals are awaited, not handled: threads that start later inherit the blocked mask.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    for (const int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, s);
-    pthread_sigmask(SIG_BLOCK, &set_, &before_);
-  }
-  ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  // Returns the next signal, or 0 if none arrives in time.
-  int wait(long nanoseconds) const {
-    const timespec tick{0, nanoseconds};
-    const int signal = sigtimedwait(&set_, nullptr, &tick);
-    return signal > 0 ? signal : 0;
-  }
-
- private:
-  sigset_t set_{}, before_{};
-};
 
 // Writes a line for the operator; never blocks.
 using Say = std::function<void(const std::string& line)>;
@@ -105,7 +86,7 @@ bool ends(int signal) { return signal == SIGTERM || signal == SIGINT; }
 // The parts of a running server, and its phases in order.
 struct Running {
   const ServeOptions& options;
-  const Signals& signals;
+  const AwaitedSignals& signals;
   FileSystem& files;
   LogWriter& messages;
   AccessLog& log;
@@ -225,7 +206,7 @@ void serve(const ServeOptions& options) {
   for (const std::string& text : options.models) sources.push_back(parse_model_source(text));
   for (const std::string& path : options.packages) sources.push_back({.direction = std::nullopt, .path = path, .optional = true});
   const auto files = real_file_system();
-  const Signals signals;
+  const AwaitedSignals signals;
   Metrics metrics;
   LogWriter messages("messages", metrics, STDERR_FILENO, false);
   AccessLog log(options.access_log, metrics);

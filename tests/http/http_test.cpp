@@ -243,7 +243,9 @@ TEST_F(HttpTest, BodiesThatAreHeldBackKeepNobodyOut) {
   for (int i = 0; i < 5; ++i) server_->watch(), usleep(1000);
   const auto newcomer = [&] { return ask(url("/"), {.body = std::string(30000, 'x'), .headers = {"Content-Type: text/plain"}}).status; };
   const long status = newcomer();
-  if (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) EXPECT_EQ(status, 429);  // they may take a second
+  if (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) {
+    EXPECT_EQ(status, 429);  // they may take a second
+  }
   std::atomic<bool> enough{false};
   std::thread watcher([&] {
     while (!enough) server_->watch(), usleep(1000);
