@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -141,6 +142,12 @@ PeakMemory peak_memory() {
   getrusage(RUSAGE_SELF, &own);
   getrusage(RUSAGE_CHILDREN, &children);
   return {int64_t{own.ru_maxrss} * 1024, int64_t{children.ru_maxrss} * 1024};
+}
+
+int64_t resident_memory() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  return file >> all >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
 }
 
 }  // namespace starling

@@ -24,5 +24,7 @@ struct PeakMemory {
   int64_t children = 0;  // the largest of its children that have ended
 };
 PeakMemory peak_memory();
+// Returns the bytes resident now; 0 if the system does not say.
+int64_t resident_memory();
 
 }  // namespace starling

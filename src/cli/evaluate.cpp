@@ -12,10 +12,10 @@
 #include "base/messages.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
-#include "cli/system_table.h"
 #include "cli/verbs.h"
 #include "data/line_reader.h"
 #include "metrics/significance.h"
+#include "metrics/system_table.h"
 #include "storage/outputs.h"
 
 namespace starling {

@@ -15,6 +15,7 @@ void add_train(CLI::App& app);
 void add_launch(CLI::App& app, std::vector<std::string> behind_dashes);  // the arguments after "--", in which CLI11 would split lists
 void add_translate(CLI::App& app);
 void add_serve(CLI::App& app);
+void add_watch(CLI::App& app);
 void add_tune_search(CLI::App& app);
 void add_score(CLI::App& app);
 void add_evaluate(CLI::App& app);

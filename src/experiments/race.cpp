@@ -9,7 +9,7 @@
 #include "base/start_threads.h"
 #include "experiments/picture.h"
 #include "experiments/race_runner.h"
-#include "run/progress.h"
+#include "progress/progress.h"
 
 namespace starling {
 

@@ -303,8 +303,10 @@ constexpr PeerName kNames[] = {
     {"reg-alpha", "F", "train.r-drop", "", "of the R-Drop task: the same factor"},
     {"exponential-smoothing", "M", "train.ema", "", "1 minus it: 1e-4 is 0.9999"},
     {"average_decay", "O", "train.ema", "", "1 minus it: 1e-4 is 0.9999"},
-    {"throw-on-divergence", "M", "", "", "a loss or gradient that is not finite always ends the run before anything is changed"},
-    {"check-gradient-nan", "M", "", "", "a loss or gradient that is not finite always ends the run before anything is changed"},
+    {"throw-on-divergence", "M", "guard.mode", "", "warn is the default; act goes back and tries again in place of ending the run"},
+    {"custom-fallbacks", "M", "guard.mode", "", "act goes back to a snapshot, and lowers the learning rate if that does not help"},
+    {"check-gradient-nan", "M", "guard.mode", "",
+     "a loss or gradient that is not finite never changes a parameter; it ends the run, unless the mode is act"},
 
     // When training ends.
     {"after", "M", "train.max-steps, train.max-epochs", "", "100000u is max-steps 100000, 10e max-epochs 10"},

@@ -372,7 +372,8 @@ Worker::UpdatePlan Replica::plan_update(const StepSums& sums, double gradient_no
   const int64_t at = take_ ? take_->after : update;
   double end = schedule_end_;  // or where the time runs out at this pace, if that is sooner
   if (const double gone = sums.control.time_gone; gone > 0) end = std::min(end, static_cast<double>(at) / std::min(gone, 1.0));
-  return {factor / gradient_divisor(sums.totals), (take_ ? take_->rate_factor : 1) * starling::learning_rate(options_.optimizer, at, end)};
+  const double scale = (take_ ? take_->rate_factor : 1) * (rate_factor_ ? rate_factor_(update) : 1);
+  return {factor / gradient_divisor(sums.totals), scale * starling::learning_rate(options_.optimizer, at, end)};
 }
 
 std::string Replica::step_name() const {

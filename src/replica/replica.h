@@ -82,6 +82,8 @@ class Replica : private Worker {
     double rate_factor;
   };
   void take(const Take& next);
+  // Sets a factor on the learning rate of each update, given the update's number; equal on all ranks.
+  void scale_rate(std::function<double(int64_t update)> factor) { rate_factor_ = std::move(factor); }
   // Updates done.
   int64_t steps() const { return optimizer_.updates(); }
   // The moving average of the parameters (flat); kept by the first replica; an empty tensor when train.ema is 0.
@@ -186,6 +188,7 @@ class Replica : private Worker {
   double schedule_end_ = static_cast<double>(options_.max_steps);
   std::function<bool()> asked_;
   std::optional<Take> take_;
+  std::function<double(int64_t update)> rate_factor_;
 };
 
 // Swaps the parameters with another flat buffer for the lifetime of this object: validation with the moving average.

@@ -18,10 +18,11 @@ int replica_ranks(const State& state) { return state.has("replica-ranks") ? stat
 
 }  // namespace
 
-void RunCheckpoints::save() {
+void RunCheckpoints::save(bool last) {
   if (run_.first()) run_.directory->require_owned();
   const WallClock wall;
   const double start = wall.seconds();
+  std::string complaint;
   run_.driver->for_checkpoint([&](Communicator& comm, const Tensor& own, const std::vector<Strategy::StateTensor>& strategy) {
     const SwappedParameters averaged(run_.model->parameters(), run_.replica->average());
     std::vector<Part> parts;
@@ -35,20 +36,58 @@ void RunCheckpoints::save() {
     RankState ranks(*run_.replica, *run_.mesh);
     if (auto shard = ranks.shard(own, strategy)) parts.push_back(std::move(*shard));
     CheckpointStore* checkpoints = run_.first() ? &run_.directory->checkpoints() : nullptr;
-    save_by_ranks(*run_.files, run_.config.train.output, checkpoints, run_.step(), parts, mark, comm, around);
-    if (checkpoints)
+    complaint = save_by_ranks(*run_.files, run_.config.train.output, checkpoints, run_.step(), parts, mark, comm, around);
+    if (checkpoints && complaint.empty())
       run_.progress.event({{"type", "checkpoint"},
                            {"step", run_.step()},
                            {"directory", checkpoints->directory(run_.step())},
                            {"seconds", wall.seconds() - start}});
   });
-  saved_ = run_.step();
+  if (!complaint.empty()) return tell_failure(complaint, last);
+  saved_ = newest_ = run_.step();
+  again_ = 0;
+  if (later_ && run_.first()) remove_later();
+  later_ = false;
+  guard_.saved();
   if (!run_.text) return;
   // The window before the one that comes next is needed too (first_window() in run_setup.cpp).
   if (!saved_windows_.empty() && saved_windows_.back().first == run_.step()) saved_windows_.pop_back();
   saved_windows_.emplace_back(run_.step(), std::max<int64_t>(run_.stream->position().epoch - 1, 0));
   if (std::ssize(saved_windows_) > run_.config.checkpoint.keep) saved_windows_.pop_front();
   if (std::ssize(saved_windows_) == run_.config.checkpoint.keep) run_.text->keep_from(saved_windows_.front().second);
+}
+
+// A full or failing disk is no reason to lose the run, unless there is nothing more to come.
+void RunCheckpoints::tell_failure(const std::string& complaint, bool last) {
+  const std::string what = fmt::format("the checkpoint of update {} cannot be saved: {}", run_.step(), complaint);
+  const std::string newest = newest_ < 0 ? "there is none so far" : fmt::format("the newest one is of update {}", newest_);
+  if (last) {
+    if (!run_.first()) run_.comm().barrier().wait(kNoDeadline);  // rank 0 reports it, and ends the others
+    throw IoError(fmt::format("{}; {}{}", what, newest, newest_ < 0 ? "" : ": the same command continues from there"));
+  }
+  again_ = run_.step() + std::max<int64_t>(1, run_.every.saves / 10);
+  if (!run_.first()) return;
+  run_.say(fmt::format("warning: {}; {}; training goes on, and the next try follows after update {}", what, newest, again_));
+  run_.progress.event({{"type", "checkpoint-failed"}, {"step", run_.step()}, {"reason", complaint}});
+}
+
+// Those of updates from which the run has gone back.
+void RunCheckpoints::remove_later() {
+  try {
+    run_.directory->checkpoints().remove_after(run_.step());
+  } catch (const IoError& e) {
+    run_.say(fmt::format("warning: the checkpoints after update {} are of a run that went back, and cannot be removed: {}", run_.step(),
+                         e.what()));
+  }
+}
+
+bool RunCheckpoints::went_back() {
+  outdated();
+  again_ = 0;
+  if (newest_ <= run_.step()) return false;
+  later_ = true;
+  while (!saved_windows_.empty() && saved_windows_.back().first > run_.step()) saved_windows_.pop_back();
+  return true;
 }
 
 std::vector<Part> RunCheckpoints::parts_of_first(const FetchWeights& fetch) const {
@@ -89,6 +128,7 @@ State RunCheckpoints::state() const {
   if (run_.growth) run_.growth->save(s);
   run_.noise.save(s);
   validations_.save(s);
+  guard_.save(s);
   return s;
 }
 
@@ -199,8 +239,9 @@ void RunCheckpoints::restore(const State& s) {
   run_.noise.restore(s);
   if (s.has("schedule-end")) tell_other_schedule(s);
   validations_.restore(s);
+  guard_.restore(s);
   if (run_.step() > 0) run_.model->set_clip(state_clip(run_.config, run_.taken()));
-  saved_ = run_.step();
+  saved_ = newest_ = run_.step();
 }
 
 // A run with another schedule, or one that was to end elsewhere, jumps to another learning rate.

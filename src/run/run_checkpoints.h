@@ -7,6 +7,7 @@
 
 #include "decode/model_directory.h"
 #include "run/rank_state.h"
+#include "run/run_guard.h"
 #include "run/run_parts.h"
 #include "run/validation_loop.h"
 #include "storage/checkpoint.h"
@@ -17,18 +18,25 @@ namespace starling {
 class RunCheckpoints {
  public:
   // The arguments must outlive this.
-  RunCheckpoints(RunParts& run, RunStatus& status, ValidationLoop& validations, ActionsByTime& by_time)
-      : run_(run), status_(status), validations_(validations), by_time_(by_time) {}
+  RunCheckpoints(RunParts& run, RunStatus& status, ValidationLoop& validations, ActionsByTime& by_time, RunGuard& guard)
+      : run_(run), status_(status), validations_(validations), by_time_(by_time), guard_(guard) {}
 
   // Resumes from the checkpoint in the run directory, if there is one. Collective.
   void resume();
-  // Saves the run as it is. Collective as RunDriver says.
-  void save();
+  // Saves the run as it is. Collective as RunDriver says. If that fails, training goes on with a warning, and the next try is due after a
+  // tenth of the usual distance; where this is the run's `last` checkpoint, it throws IoError.
+  void save(bool last);
+  // Whether a checkpoint that could not be saved is due again after this update.
+  bool due_again() const { return again_ > 0 && run_.step() >= again_; }
   // Whether the newest checkpoint is of this update and nothing has changed since.
   bool current() const { return saved_ == run_.step(); }
   void outdated() { saved_ = -1; }
+  // The run has gone back. Returns whether there are checkpoints of later updates; the next one that is saved removes them.
+  bool went_back();
 
  private:
+  void tell_failure(const std::string& complaint, bool last);
+  void remove_later();
   std::vector<Part> parts_of_first(const FetchWeights& fetch) const;
   std::optional<Loaded> checkpoint() const;
   bool same_parts(const State& state) const;
@@ -42,7 +50,11 @@ class RunCheckpoints {
   RunStatus& status_;
   ValidationLoop& validations_;
   ActionsByTime& by_time_;
-  int64_t saved_ = -1;                                     // update of the newest checkpoint
+  RunGuard& guard_;
+  int64_t saved_ = -1;                                     // update of the newest checkpoint, if nothing has changed since
+  int64_t newest_ = -1;                                    // update of the newest checkpoint; -1: none
+  bool later_ = false;                                     // there are checkpoints of updates from which the run has gone back
+  int64_t again_ = 0;                                      // update after which to try again; 0: the last try succeeded
   std::deque<std::pair<int64_t, int64_t>> saved_windows_;  // of a stream: of the newest checkpoints, update and first window needed
 };
 

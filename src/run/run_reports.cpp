@@ -6,6 +6,7 @@
 
 #include "base/affinity.h"
 #include "base/counted.h"
+#include "base/memory.h"
 #include "evaluation/unknown_text.h"
 #include "settings/corpus_defaults.h"
 
@@ -181,11 +182,12 @@ void RunReports::announce_sgd() {
 void RunReports::begin() {
   begun_ = run_.clock().seconds();
   reported_ = run_.comm().traffic();
-  reported_step_ = run_.step();
+  updates_ = 0;
 }
 
 void RunReports::add(const StepResult& result) {
   last_ = result;
+  ++updates_;
   run_.noise.add(result.noise);
   const StepTotals& t = result.totals;
   Window& w = window_;
@@ -242,7 +244,8 @@ TrainReport RunReports::make_report() const {
 
 void RunReports::report() {
   if (window_.target == 0) return;
-  const TrainReport line = make_report();
+  TrainReport line = make_report();
+  line.memory = static_cast<double>(resident_memory());
   run_.progress.report(line);
   reported_loss_ = line.loss;
   report_communication();
@@ -262,8 +265,8 @@ void RunReports::report_communication() {
   doubles_of(all)[2 * comm.rank() + 1] = static_cast<double>(now_sent.bytes_sent - reported_.bytes_sent);
   comm.all_reduce(all).wait();
   reported_ = comm.traffic();
-  const int64_t updates = std::max<int64_t>(1, run_.step() - reported_step_);
-  reported_step_ = run_.step();
+  const int64_t updates = std::max<int64_t>(1, updates_);
+  updates_ = 0;
   if (!run_.first()) return;
   std::vector<double> waited, bytes;
   for (int r = 0; r < comm.size(); ++r)

@@ -56,7 +56,7 @@ class RunReports {
   double begun_ = 0;   // start of the window by the world's clock, s
   double paused_ = 0;  // validation and checkpoints since then, s
   Traffic reported_;
-  int64_t reported_step_ = 0;
+  int64_t updates_ = 0;       // made since then
   double reported_loss_ = 0;  // of the last line, shown while no sums have been exchanged since
 };
 

@@ -249,6 +249,8 @@ void plan_batches(RunParts& run) {
     need.card = true;
     need.later_bytes = run.backend->activation() == DType::f32 ? 0 : size_of(run.backend->activation());
   }
+  // A snapshot has parameters, their average and the optimizer's state.
+  if (run.config.guard.mode == GuardMode::act) need.later_bytes += 4 * int64_t{sizeof(float)};
   int64_t tokens = micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say);
   if (run.config.train.batch_follows_noise > 0) tokens = measuring_noise(run, tokens);
   run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(tokens)));

@@ -38,18 +38,38 @@ class SendingSink final : public ByteSink {
   size_t filled_ = 0;
 };
 
-// Returns the part that a SendingSink on another rank sends.
-Part received_part(Communicator& comm, int from, const std::string& name, uint64_t size) {
-  const auto write = [&comm, from, size](ByteSink& sink) {
-    const Tensor piece({static_cast<int64_t>(kPiece)}, DType::i8);
-    for (uint64_t left = size; left > 0;) {
-      const auto n = std::min<uint64_t>(left, kPiece);
-      comm.receive(piece.slice(0, Shape{static_cast<int64_t>(n)}), from, kPartTag).wait(kNoDeadline);
-      sink.write(piece.host_bytes().first(n));
-      left -= n;
-    }
-  };
-  return {name, write, size};
+// Returns what a SendingSink on another rank sends. All of it is received, also if it cannot be written.
+class Incoming {
+ public:
+  Incoming(Communicator& comm, int from, uint64_t size) : comm_(comm), from_(from), left_(size) {}
+  void pass_to(ByteSink& sink) {
+    while (left_ > 0) sink.write(next());
+  }
+  void discard() {
+    while (left_ > 0) next();
+  }
+
+ private:
+  std::span<const std::byte> next() {
+    const auto n = std::min<uint64_t>(left_, kPiece);
+    comm_.receive(piece_.slice(0, Shape{static_cast<int64_t>(n)}), from_, kPartTag).wait(kNoDeadline);
+    left_ -= n;
+    return piece_.host_bytes().first(n);
+  }
+  Communicator& comm_;
+  const int from_;
+  uint64_t left_;
+  const Tensor piece_{{static_cast<int64_t>(kPiece)}, DType::i8};
+};
+
+// Does something with files, and returns what is wrong, or "".
+std::string complaint_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const IoError& e) {
+    return e.what();
+  }
+  return "";
 }
 
 // Whether this rank sees the directory that rank 0 has made, and not one of its own host.
@@ -78,14 +98,21 @@ Json write_own(FileSystem& files, const std::string& aside, std::span<const Part
 
 }  // namespace
 
-void save_by_ranks(FileSystem& files, const std::string& run_directory, CheckpointStore* checkpoints, int64_t step,
-                   std::span<const Part> own, const std::string& mark, Communicator& comm, const AroundWriting& around) {
-  if (comm.size() == 1) return checkpoints->save(step, own);
+std::string save_by_ranks(FileSystem& files, const std::string& run_directory, CheckpointStore* checkpoints, int64_t step,
+                          std::span<const Part> own, const std::string& mark, Communicator& comm, const AroundWriting& around) {
+  if (comm.size() == 1) return complaint_of([&] { checkpoints->save(step, own); });
   const bool first = comm.rank() == 0;
   const auto all_together = [&] { comm.barrier().wait(kNoDeadline); };
+  const auto of_rank = [&](int rank, const std::string& why) { return fmt::format("rank {} on {}: {}", rank, comm.host(rank), why); };
   const std::string aside = checkpoint_aside(run_directory, step);
-  auto publication = first ? checkpoints->begin(step) : nullptr;
-  if (first) files.write_file(join_path(aside, kMark), mark);
+  std::unique_ptr<Publication> publication;
+  std::string complaint;
+  if (first)
+    complaint = complaint_of([&] {
+      publication = checkpoints->begin(step);
+      files.write_file(join_path(aside, kMark), mark);
+    });
+  if (const std::string told = broadcast_text(comm, complaint); !told.empty()) return of_rank(0, told);
   const std::string told_mark = broadcast_text(comm, mark);
   around.before();
   const Json mine = write_own(files, aside, own, first || sees(files, aside, told_mark));
@@ -95,29 +122,33 @@ void save_by_ranks(FileSystem& files, const std::string& run_directory, Checkpoi
   for (const std::string& text : gather_texts(comm, mine.dump(-1, ' ', false, Json::error_handler_t::replace)))
     all.push_back(Json::parse(text));
   for (int r = 0; r < comm.size(); ++r)
-    if (const auto error = all[static_cast<size_t>(r)]["error"].get<std::string>(); !error.empty()) {
-      if (!first) all_together();  // rank 0 reports it, once nothing is left of the checkpoint, and ends the others
-      publication.reset();
-      throw IoError(fmt::format("the checkpoint of update {} cannot be saved: rank {} on {}: {}", step, r, comm.host(r), error));
-    }
+    if (const auto error = all[static_cast<size_t>(r)]["error"].get<std::string>(); !error.empty()) return of_rank(r, error);
   for (int r = 0; r < comm.size(); ++r)
     for (size_t i = 0; const Json& part : all[static_cast<size_t>(r)]["parts"]) {
       const Part* sent = r == comm.rank() ? &own[i] : nullptr;
       ++i;
       PartInfo info{part["name"], part["size"], part["sha256"]};
-      if (info.sha256.empty() && first) info = write_part(files, aside, received_part(comm, r, info.name, info.size));
+      if (info.sha256.empty() && first) {
+        Incoming incoming(comm, r, info.size);
+        const Part received{info.name, [&](ByteSink& sink) { incoming.pass_to(sink); }, info.size};
+        if (complaint.empty()) complaint = complaint_of([&] { info = write_part(files, aside, received); });
+        incoming.discard();
+      }
       if (info.sha256.empty() && sent) {
         SendingSink sink(comm);
         sent->write(sink);
         sink.send();
       }
-      if (first) publication->add(std::move(info));
+      if (first && complaint.empty()) publication->add(std::move(info));
     }
-  if (first) {
-    files.remove(join_path(aside, kMark));
-    checkpoints->commit(*publication);
-  }
+  if (first && complaint.empty())
+    complaint = complaint_of([&] {
+      files.remove(join_path(aside, kMark));
+      checkpoints->commit(*publication);
+    });
   all_together();
+  const std::string told = broadcast_text(comm, complaint);
+  return told.empty() ? "" : of_rank(0, told);
 }
 
 }  // namespace starling

@@ -16,11 +16,11 @@ namespace starling {
 struct AroundWriting {
   std::function<void()> before = [] {}, after = [] {};
 };
-// Collective; returns when the checkpoint is published. own: this rank's files, with names that no other rank has and known sizes;
-// checkpoints: on rank 0, elsewhere null; run_directory: its path on this rank; mark: rank 0's, distinguishes this save from what an
-// earlier one may have left on a host. If a file cannot be written, the existing checkpoints stay as they were: rank 0 throws IoError with
-// the rank and its reason, which ends the others.
-void save_by_ranks(FileSystem& files, const std::string& run_directory, CheckpointStore* checkpoints, int64_t step,
-                   std::span<const Part> own, const std::string& mark, Communicator& comm, const AroundWriting& around = {});
+// Collective; returns when the checkpoint is published: "". If a file cannot be written, the existing checkpoints stay as they were,
+// nothing is left of this one, and all ranks are told which rank failed and why. own: this rank's files, with names that no other rank has
+// and known sizes; checkpoints: on rank 0, elsewhere null; run_directory: its path on this rank; mark: rank 0's, distinguishes this save
+// from what an earlier one may have left on a host.
+std::string save_by_ranks(FileSystem& files, const std::string& run_directory, CheckpointStore* checkpoints, int64_t step,
+                          std::span<const Part> own, const std::string& mark, Communicator& comm, const AroundWriting& around = {});
 
 }  // namespace starling

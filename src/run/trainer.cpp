@@ -39,6 +39,7 @@ class Trainer {
       : config_(config), watch_(watch), run_(config, world, progress_options(config, world, watch)) {
     run_.signals = watch.signals;
     run_.stop = watch.stop;
+    if (watch.files) run_.files = watch.files();
   }
 
   int run() {
@@ -57,6 +58,7 @@ class Trainer {
     run_.driver = make_run_driver(run_, status_);
     validations_.open();
     plan_batches(run_);
+    guard_.set_up();
     checkpoints_.resume();  // which may have another size of micro-batches
     loop_.emplace(config_, *run_.replica, run_.mesh->data_parallel().rank(), run_.growth ? &*run_.growth : nullptr, run_.micro_tokens);
     if (run_.first()) {  // nothing can be refused any more
@@ -70,6 +72,7 @@ class Trainer {
     if ((run_.driver->finished() || status_.limits_reached()) && !owes_validation) {
       run_.say(fmt::format("already done: {} in {}, {}; to continue, raise that limit", counted(run_.step(), "update"),
                            duration_text(status_.earlier_seconds), limit_reached()));
+      run_.progress.event({{"type", "stop"}, {"step", run_.step()}, {"reason", limit_reached()}, {"seconds", status_.earlier_seconds}});
       return 0;
     }
     std::optional<StopSignals> guard;
@@ -78,6 +81,7 @@ class Trainer {
     reports_.begin();
     // What the initial model is worth: updates that only harm it must not become the best.
     if (!config_.train.initial_model.empty() && validates() && run_.step() == 0 && validations_.validated() < 0) validate();
+    guard_.begin();
     status_.preparation += run_.clock().seconds() - status_.start;
     if (validations_.owed()) {  // which a signal ended before
       validate();
@@ -93,7 +97,7 @@ class Trainer {
       checkpoints_.outdated();
     }
     if (validations_.owed()) status_.stopped = true;
-    if (!checkpoints_.current()) save();
+    if (!checkpoints_.current()) save(true);
     reports_.end();
     return conclude();
   }
@@ -126,7 +130,7 @@ class Trainer {
     if (due_.reports) reports_.report();
     if (due_.validates) validate();
     if (due_.compares) compare_replicas();
-    if (due_.saves) save();
+    if (due_.saves) save(false);
     if (watch_.resumed) watch_.resumed(run_.driver->synchronous());
   }
 
@@ -136,9 +140,9 @@ class Trainer {
     reports_.pause(run_.clock().seconds() - start);
   }
 
-  void save() {
+  void save(bool last) {
     const double start = run_.clock().seconds();
-    checkpoints_.save();
+    checkpoints_.save(last);
     reports_.pause(run_.clock().seconds() - start);
   }
 
@@ -175,7 +179,14 @@ class Trainer {
       return Replica::End{run_.stop_asked(), run_.driver->last_update(), served() ? 0 : gone};
     };
     if (run_.mixed()) source.refine = [&](Batch& own) { return refine(own); };
-    const MadeUpdate made = loop_->make(source);
+    MadeUpdate made;
+    try {
+      made = loop_->make(source);
+    } catch (const DivergedError& e) {  // nothing has changed
+      guard_.not_finite(e);
+      went_back();
+      return true;
+    }
     const StepControl& control = made.result.control;
     status_.stopped = control.stop > 0;
     status_.over = control.finished > 0;
@@ -186,16 +197,25 @@ class Trainer {
       due_ = loop_->count(run_.every, run_.noise);
       reports_.tell_growth(factor);
       if (const double now = served() ? gone : control.time_gone; now > 0) by_time_.add(due_, now);
+      due_.saves = due_.saves || checkpoints_.due_again();
       // The actions that are due would wait for late parameters; that wait is a part of training.
       if (due_.any() || status_.stopped || run_.driver->finished()) run_.model->parameters().wait_for_parameters();
       // All ranks of a replica have the same tokens; only one counts them.
       const int64_t own = run_.mesh->counts() ? made.own_tokens : 0;
+      if (guard_.updated(made.result)) went_back();
       if (watch_.updated) watch_.updated(run_.step(), own, run_.replica->strategy().aside_bytes());
       return true;
     }
     run_.stream->seek(position);
     checkpoints_.outdated();  // the servers may have gone on since
     return false;
+  }
+
+  // The guard has brought the run back to an earlier update.
+  void went_back() {
+    const bool saves = due_.saves;
+    due_ = {};
+    due_.saves = checkpoints_.went_back() || saves;
   }
 
   // Replicas must be equal bit for bit; a rank that computes wrongly shows here.
@@ -256,7 +276,8 @@ class Trainer {
   ValidationLoop validations_{run_, status_};
   ActionsByTime by_time_{config_};
   std::optional<UpdateLoop> loop_;
-  RunCheckpoints checkpoints_{run_, status_, validations_, by_time_};
+  RunGuard guard_{run_};
+  RunCheckpoints checkpoints_{run_, status_, validations_, by_time_, guard_};
   PostUpdateActions due_;  // after it
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "base/files.h"
 #include "comm/world.h"
@@ -25,6 +26,8 @@ struct TrainingWatch {
   std::function<void(bool synchronous)> paused, resumed;
   // Called after each update with the updates done, the target tokens of this rank's share, and Strategy::aside_bytes().
   std::function<void(int64_t step, int64_t tokens, int64_t aside)> updated;
+  // Makes the file system of a rank, for tests of failing disks; empty: the operating system's.
+  std::function<std::unique_ptr<FileSystem>()> files;
 };
 
 // Returns the exit status: 0 when training is complete, 128 + signal after SIGINT, SIGTERM or SIGHUP (everything is saved then). Every rank

@@ -76,8 +76,8 @@ Validator::Result ValidationLoop::measure(Communicator& comm) {
 void ValidationLoop::consider(const Validator::Result& result, const FetchWeights& fetch) {
   const ValidConfig& config = run_.config.valid;
   const int64_t known = selector_.best_step();
-  const ModelSelector::Verdict verdict = selector_.consider(run_.step(), result.scores);
-  status_.early_stopped = selector_.stops();
+  const ModelSelector before = selector_;
+  ModelSelector::Verdict verdict = selector_.consider(run_.step(), result.scores);
   if (verdict.best) {
     length_ratio_ = result.length_ratio;
     run_.directory->require_owned();
@@ -86,10 +86,20 @@ void ValidationLoop::consider(const Validator::Result& result, const FetchWeight
       best_model_.emplace(*run_.files, run_.config.train.output, metric, validation_ + (is_tokenized(metric) ? " " + tokenizer_ : ""),
                           run_.say);
     }
-    best_model_->save(
-        run_.directory->checkpoints(), run_.step(), selector_.best(), known,
-        model_parts(*run_.model, run_.model->config(), run_.config.languages, *run_.vocabularies, config.search, run_.step(), fetch));
+    try {
+      best_model_->save(
+          run_.directory->checkpoints(), run_.step(), selector_.best(), known,
+          model_parts(*run_.model, run_.model->config(), run_.config.languages, *run_.vocabularies, config.search, run_.step(), fetch));
+    } catch (const IoError& e) {  // a full disk: the next model that is better than the one that is there is saved again
+      selector_ = before;
+      verdict = {};
+      run_.say(
+          fmt::format("warning: the best model so far, of update {}, cannot be saved: {}; best/ stays as it is, and this validation "
+                      "does not count",
+                      run_.step(), e.what()));
+    }
   }
+  status_.early_stopped = selector_.stops();
   run_.progress.validation({.step = run_.step(),
                             .epoch = status_.epoch,
                             .scores = result.scores,

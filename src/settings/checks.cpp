@@ -135,6 +135,18 @@ void check_parallel(const Config& c) {
     throw ConfigError(fmt::format("{}, but train.objective mixed samples from whole models; set {} to 1", divided, key));
 }
 
+void check_guard(const Config& c) {
+  if (c.guard.mode != GuardMode::act) return;
+  const auto refuse = [](const std::string& what) {
+    throw ConfigError(fmt::format("guard.mode act goes back to a state that all ranks have, but {}; set guard.mode to warn", what));
+  };
+  if (const Family family = family_of(c.strategy); family == Family::periodic || family == Family::asynchronous)
+    refuse(fmt::format("with strategy {} each rank is elsewhere", c.strategy.name));
+  if (!c.train.batch_doubles_at.empty() || c.train.batch_follows_noise > 0) refuse("the batch grows, which is counted otherwise");
+  if (!c.data.stages.empty()) refuse("with data.stages the text, and so the loss, changes all at once");
+  if (c.train.objective == Objective::mixed) refuse("with train.objective mixed a higher loss may be what is wanted");
+}
+
 }  // namespace
 
 void check_settings(const Config& c) {
@@ -154,6 +166,7 @@ void check_settings(const Config& c) {
   check_r_drop(c);
   check_guided_alignment(c);
   check_batch_growth(c);
+  check_guard(c);
   if (family_of(c.strategy) != Family::synchronous && c.train.optimizer.ema > 0)
     throw ConfigError(
         fmt::format("train.ema is for strategies all-reduce and parameter-server; with {} set train.ema to 0", c.strategy.name));

@@ -86,6 +86,7 @@ std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
   add("parallel", "A model divided among several ranks", c.parallel);
   add("valid", "Validation", c.valid);
   add("checkpoint", "Checkpoints", c.checkpoint);
+  add("guard", "Divergence", c.guard);
   add("log", "Reports", c.log);
   return all;
 }

@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "data/corpus.h"
 #include "decode/beam_search.h"
+#include "guard/options.h"
 #include "models/config.h"
 #include "optim/options.h"
 #include "replica/refine.h"
@@ -290,6 +291,7 @@ struct Config {
   ParallelOptions parallel;
   ValidConfig valid;
   CheckpointConfig checkpoint;
+  GuardConfig guard;
   LogConfig log;
 };
 

@@ -377,14 +377,24 @@ void CheckpointStore::prune() {
     if (kept < keep_) {
       kept += sound(step, path) ? 1 : 0;
     } else if (step != last_saved_) {
-      const std::string doomed = tmp_path(directory(step));
-      files_.remove_all(doomed);
-      files_.rename(path, doomed);  // from here on it is not a checkpoint, however far the removal gets
-      files_.sync_directory(checkpoints_);
-      files_.remove_all(doomed);
-      known_sound_.erase(step);
+      remove(step, path);
     }
   }
+}
+
+void CheckpointStore::remove(int64_t step, const std::string& path) {
+  const std::string doomed = tmp_path(directory(step));
+  files_.remove_all(doomed);
+  files_.rename(path, doomed);  // from here on it is not a checkpoint, however far the removal gets
+  files_.sync_directory(checkpoints_);
+  files_.remove_all(doomed);
+  known_sound_.erase(step);
+}
+
+void CheckpointStore::remove_after(int64_t step) {
+  for (const auto& [later, path] : list_steps(files_, checkpoints_))
+    if (later > step) remove(later, path);
+  last_saved_ = std::min(last_saved_, step);
 }
 
 }  // namespace starling

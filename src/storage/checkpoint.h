@@ -114,11 +114,14 @@ class CheckpointStore {
   std::optional<Loaded> best() { return best_checkpoint(files_, run_, report_); }
   // Removes checkpoints older than the newest `keep` intact ones; never the newest intact one, nor the last one saved.
   void prune();
+  // Removes the checkpoints of later steps: a run that has gone back makes them anew.
+  void remove_after(int64_t step);
   // Returns the directory of a step's checkpoint, whether or not it exists.
   std::string directory(int64_t step) const;
 
  private:
   bool sound(int64_t step, const std::string& path);
+  void remove(int64_t step, const std::string& path);
 
   FileSystem& files_;
   std::string run_, checkpoints_;

@@ -1,9 +1,11 @@
 // Reports with an injected clock and screen: the exact lines, the records, the live line's width, appending after a resume.
-#include "run/progress.h"
+#include "progress/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -253,8 +255,31 @@ TEST_F(ProgressTest, UnwritableFilesAreErrors) {
   ProgressOptions o = options();
   o.directory += "/missing";
   EXPECT_THROW(Progress{o}, IoError);
-  std::filesystem::create_symlink("/dev/full", directory_ + "/events.jsonl");
-  EXPECT_THROW(Progress(options()).report(sample(1)), IoError);
+}
+
+// A limit on the size of files stands in for a full disk.
+TEST_F(ProgressTest, AFullDiskLosesLinesAndNothingElse) {
+  const std::string events = directory_ + "/events.jsonl";
+  std::ofstream(events) << std::string(5000, ' ') << "\n";
+  Progress p(options());
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit full = before;
+  full.rlim_cur = 5101;  // room for a part of a record
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  testing::internal::CaptureStderr();
+  p.report(sample(1));
+  p.report(sample(2));
+  const std::string told = testing::internal::GetCapturedStderr();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_THAT(told, testing::StartsWith("starling: warning: " + events + ": "));
+  EXPECT_THAT(told, testing::EndsWith("; lines are lost, and the training goes on\n"));
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+  p.report(sample(3));  // there is room again
+  const auto text = lines("events.jsonl");
+  EXPECT_EQ(nlohmann::json::parse(text.back())["step"], 3);
+  EXPECT_EQ(lines("train.log").size(), 3u);
 }
 
 TEST(Duration, Text) {

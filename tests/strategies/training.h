@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "data/batches.h"
+#include "guard/snapshot.h"
 #include "parallel/stages.h"
 #include "replica/replica.h"
 #include "strategies/factory.h"
@@ -37,6 +38,7 @@ struct TrainingRun {
   int64_t micro_tokens = 40;
   double state_clip = 0;               // of recurrent models
   double r_drop = 0, r_drop_from = 0;  // of `steps`
+  int detour_at = -1;                  // before this step: a snapshot, three steps with other batches, and back
   // Makes tensors in the backend's memory go from card to card while what it returns lives; empty: they go through the hosts.
   std::function<std::shared_ptr<void>(Communicator&, Memory&)> connect;
 };
@@ -103,20 +105,29 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   Replica replica(*model, options, world, mesh);
   const int worker = mesh.data_parallel().rank();
   TrainingTrace trace;
-  for (int step = 0; step < run.steps; ++step) {
-    const Batch batch = random_batch(run.seed, step, run.sentences);
+  const auto make_step = [&](int64_t index) {
+    const Batch batch = random_batch(run.seed, index, run.sentences);
     const int workers = replica.strategy().workers();
     std::vector<Batch> parts;
     Refinement refinement;
     if (worker < workers) {
       Batch own = slice_for_rank(batch, worker, workers, replica.cost().source_weight(), replica.cost().target_weight());
       if (run.mixed && own.target.count() > 0) {
-        refinement = sample_refinement(*model, own, {3, RewardBaseline::leave_one_out, 0.1, 1, 2}, run.seed, step + 1, 40);
+        refinement = sample_refinement(*model, own, {3, RewardBaseline::leave_one_out, 0.1, 1, 2}, run.seed, index + 1, 40);
         own.weights.assign(own.sample_ids.size(), 0.1f);
       }
       if (own.target.count() > 0) parts = split(own, run.micro_tokens);  // several micro-batches
     }
-    const StepResult result = replica.step(parts, {}, refinement);
+    return replica.step(parts, {}, refinement);
+  };
+  for (int step = 0; step < run.steps; ++step) {
+    if (step == run.detour_at) {
+      ReplicaSnapshot snapshot(replica);
+      snapshot.keep();
+      for (int64_t index = 1000; index < 1003; ++index) make_step(index);
+      snapshot.restore();
+    }
+    const StepResult result = make_step(step);
     trace.late += model->parameters().expects();
     trace.samples.push_back(result.totals.samples), trace.distinct.push_back(result.totals.distinct);
     if (result.totals.tokens > 0) trace.losses.push_back(result.totals.smoothed / result.totals.tokens);  // exchanged in this step

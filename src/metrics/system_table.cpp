@@ -1,5 +1,5 @@
 // Formats the table and the JSON of several systems. Names may be any text, so column widths count code points, not bytes.
-#include "cli/system_table.h"
+#include "metrics/system_table.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@ namespace starling {
 
 namespace {
 
-using Cell = std::vector<std::string>;  // lines
-using TableRow = std::vector<Cell>;
+using CellLines = std::vector<std::string>;
+using TableRow = std::vector<CellLines>;
 
 constexpr double kSignificant = 0.05;
 
@@ -22,9 +22,9 @@ std::string row_name(const ComparedSystems& compared, std::size_t system) {
   return (system == 0 ? "Baseline: " : "") + compared.names[system];
 }
 
-Cell score_cell(const TestedScore& t, int width) {
-  Cell cell{t.mean ? fmt::format("{:.{}f} ({:.{}f} ± {:.{}f})", t.score, width, *t.mean, width, *t.ci, width)
-                   : fmt::format("{:.{}f}", t.score, width)};
+CellLines score_cell(const TestedScore& t, int width) {
+  CellLines cell{t.mean ? fmt::format("{:.{}f} ({:.{}f} ± {:.{}f})", t.score, width, *t.mean, width, *t.ci, width)
+                        : fmt::format("{:.{}f}", t.score, width)};
   if (t.p_value) cell.push_back(fmt::format("(p = {:.4f}){}", *t.p_value, *t.p_value < kSignificant ? "*" : " "));
   return cell;
 }
@@ -67,7 +67,7 @@ std::string boxes(const std::vector<TableRow>& rows) {
   for (std::size_t r = 0; r < rows.size(); ++r) {
     if (r > 0) out += r == 1 ? ruler(widths, "╞", "═", "╪", "╡") : ruler(widths, "├", "─", "┼", "┤");
     std::size_t height = 0;
-    for (const Cell& cell : rows[r]) height = std::max(height, cell.size());
+    for (const CellLines& cell : rows[r]) height = std::max(height, cell.size());
     for (std::size_t i = 0; i < height; ++i) {
       for (std::size_t c = 0; c < rows[r].size(); ++c)
         out += "│ " + padded(i < rows[r][c].size() ? rows[r][c][i] : "", widths[c], c == 0) + " ";

@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,6 +58,7 @@ struct TrainReport {
   double distinct = unknown;
   double consistency = unknown;  // R-Drop only: divergence of the two passes, nats per target token
   double alignment = unknown;    // guided attention only: its cross-entropy along the links, nats per target token
+  double memory = unknown;       // resident in this process, bytes
   double fraction = unknown;     // of the whole run, 0 to 1; unknown: step / max_steps
 };
 
@@ -76,7 +78,8 @@ struct ValidReport {
 
 class Progress {
  public:
-  // Opens the files for appending, unless the directory is ""; IoError when that fails.
+  // Opens the files for appending, unless the directory is ""; IoError when that fails. Lines that a full disk does not take later are
+  // lost, with a warning on standard error.
   explicit Progress(ProgressOptions options);
   // Opens the files and writes what has been kept for them: a start that is refused leaves no line.
   void open_files(const std::string& directory);
@@ -101,6 +104,9 @@ class Progress {
   void failure(int64_t step, const std::string& error, double seconds) noexcept;
 
  private:
+  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+  void append_or_lose(File& file, const std::string& path, std::string_view text);
+  void tell_lost(const std::string& path);
   void line(const std::string& text);
   void scalars(int64_t step, const Scalars& scalars);
   void draw(const TrainReport& report);
@@ -112,10 +118,11 @@ class Progress {
   double seconds_left(const TrainReport& report);
 
   ProgressOptions options_;
-  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+  bool open_ = false;  // the files below were opened; one that could not be written is null until the next try
   File log_, events_, scalars_;
   std::string scalars_path_;
-  size_t drawn_ = 0;  // columns of the live line on the screen
+  std::set<std::string> lost_;  // files whose last line was lost
+  size_t drawn_ = 0;            // columns of the live line on the screen
   std::string live_;
   ProgressOptions::Time last_draw_{};
   std::string early_log_, early_events_;  // kept until the files are open

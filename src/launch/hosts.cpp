@@ -1,4 +1,4 @@
-#include "cli/launch_hosts.h"
+#include "launch/hosts.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 // Lines and records of a training run; see progress.h. Each line and record is one flushed write of an append-mode file, so a killed run
 // loses nothing but what it was writing, and a resumed one first completes a half-written line.
-#include "run/progress.h"
+#include "progress/progress.h"
 
 #include <fmt/chrono.h>
 #include <sys/ioctl.h>
@@ -41,8 +41,12 @@ bool ends_within_line(const std::string& path) {
 
 double seconds_since_1970(ProgressOptions::Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
 
-void append(std::FILE* file, const std::string& path, const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) write_failed(path);
+bool append_whole(std::FILE* file, std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+}
+
+void append(std::FILE* file, const std::string& path, std::string_view text) {
+  if (!append_whole(file, text)) write_failed(path);
 }
 
 std::unique_ptr<std::FILE, int (*)(std::FILE*)> open_log(const std::string& directory, const char* name) {
@@ -132,6 +136,7 @@ void Progress::open_files(const std::string& directory) {
   events_ = open_log(directory, "events.jsonl");
   append(log_.get(), directory + "/train.log", early_log_);
   append(events_.get(), directory + "/events.jsonl", early_events_);
+  open_ = true;
   early_log_.clear();
   early_events_.clear();
   if (!options_.tensorboard) return;
@@ -149,7 +154,35 @@ void Progress::scalars(int64_t step, const Scalars& scalars) {
   Scalars finite;
   for (const auto& [tag, value] : scalars)
     if (std::isfinite(value)) finite.emplace_back(tag, value);
-  append(scalars_.get(), scalars_path_, tensorboard_record(seconds_since_1970(options_.now()), step, finite));
+  // A record that is cut off would hide those after it.
+  if (append_whole(scalars_.get(), tensorboard_record(seconds_since_1970(options_.now()), step, finite))) return;
+  tell_lost(scalars_path_);
+  scalars_.reset();
+}
+
+// A full disk must not end the training, whose checkpoints say so too (run/run_checkpoints.cpp). The file is opened anew for each try,
+// since a stream that has failed keeps what it could not write.
+void Progress::append_or_lose(File& file, const std::string& path, std::string_view text) {
+  if (!file) {
+    const bool broken = ends_within_line(path);
+    file.reset(std::fopen(path.c_str(), "ab"));
+    if (!file || (broken && !append_whole(file.get(), "\n"))) {
+      file.reset();
+      return;
+    }
+  }
+  if (append_whole(file.get(), text)) {
+    lost_.erase(path);
+    return;
+  }
+  tell_lost(path);
+  file.reset();
+}
+
+// Once for each time that writing fails.
+void Progress::tell_lost(const std::string& path) {
+  const int reason = errno;
+  if (lost_.insert(path).second) tell("starling: warning: {}: {}; lines are lost, and the training goes on\n", path, system_reason(reason));
 }
 
 Progress::~Progress() {
@@ -193,8 +226,8 @@ TaskScreen Progress::screen() {
 
 void Progress::line(const std::string& text) {
   const std::string stamped = fmt::format("[{}] {}\n", iso_time(options_.now()), text);
-  if (log_)
-    append(log_.get(), options_.directory + "/train.log", stamped);
+  if (open_)
+    append_or_lose(log_, options_.directory + "/train.log", stamped);
   else if (options_.files_later)
     early_log_ += stamped;
   if (!options_.live) return show(stamped);
@@ -248,6 +281,7 @@ void Progress::report(const TrainReport& r) {
                         {"gradient_norm", r.gradient_norm},
                         {"noise_scale", r.noise_scale},
                         {"clipped", r.clipped},
+                        {"memory_mib", r.memory / (1 << 20)},
                         {"fraction", fraction(r)},
                         {"seconds_left", left}};
   if (!std::isnan(r.consistency)) record["consistency"] = r.consistency;
@@ -332,13 +366,13 @@ void Progress::message(std::string_view text) {
 void Progress::event(const OrderedJson& record) {
   CHECK(record.contains("type") && record.contains("step"), "an event needs type and step: {}",
         record.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
-  if (!events_ && !options_.files_later && !options_.event) return;
+  if (!open_ && !options_.files_later && !options_.event) return;
   OrderedJson whole = {{"schema", schema_version}, {"type", record["type"]}, {"time", iso_time(options_.now())}};
   for (const auto& [key, value] : record.items()) whole[key] = value;
   const std::string text = whole.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   if (options_.event) options_.event(std::string_view(text).substr(0, text.size() - 1));
-  if (events_)
-    append(events_.get(), options_.directory + "/events.jsonl", text);
+  if (open_)
+    append_or_lose(events_, options_.directory + "/events.jsonl", text);
   else if (options_.files_later)
     early_events_ += text;
 }

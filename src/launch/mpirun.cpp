@@ -1,0 +1,187 @@
+#include "launch/mpirun.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/messages.h"
+#include "launch/command.h"
+
+namespace starling {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kEndSeconds = 5;  // that mpirun has to end its ranks before it is killed
+
+std::string find_mpirun() {
+  const char* path = std::getenv("PATH");
+  for (const std::string& folder : split_words(path ? path : "/usr/local/bin:/usr/bin:/bin", ":"))
+    if (const std::string file = folder + "/mpirun"; access(file.c_str(), X_OK) == 0) return file;
+  throw ConfigError("mpirun was not found on PATH; install Open MPI (apt-get install openmpi-bin)");
+}
+
+// Returns the processes of this program that mpirun has started on this host. (With remote hosts, mpirun also has children of other
+// programs.)
+std::vector<pid_t> local_ranks(pid_t mpirun) {
+  std::vector<pid_t> ranks;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", mpirun), error)) {
+    std::ifstream children(thread.path() / "children");
+    for (pid_t child; children >> child;)
+      if (std::filesystem::read_symlink(fmt::format("/proc/{}/exe", child), error) == this_program()) ranks.push_back(child);
+  }
+  return ranks;
+}
+
+// Forwards a signal to stop. A rank that receives it informs the other ranks. The second time, or if no rank runs here, mpirun ends them.
+void pass_on_stop(pid_t mpirun, bool first) {
+  const std::vector<pid_t> ranks = local_ranks(mpirun);
+  if (!first || ranks.empty()) kill(mpirun, SIGTERM);
+  for (const pid_t rank : ranks) kill(rank, SIGTERM);
+}
+
+void end_all(pid_t mpirun) {
+  for (const pid_t rank : local_ranks(mpirun)) kill(rank, SIGKILL);
+  kill(mpirun, SIGKILL);
+}
+
+// The signals to stop, and the end of a child, blocked while this exists.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigemptyset(&waited_);
+    // A signal that is ignored, as under nohup, must stay ignored: if blocked, it would still be seen.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction now {};
+      sigaction(signal, nullptr, &now);
+      if (now.sa_handler != SIG_IGN) sigaddset(&waited_, signal);
+    }
+    std::signal(SIGCHLD, SIG_DFL);
+    sigaddset(&waited_, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &waited_, &before_);
+  }
+  ~BlockedSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  const sigset_t& before() const { return before_; }
+  // Returns the next signal, or 0 if none comes in time.
+  int wait(double seconds) const {
+    const auto whole = static_cast<time_t>(seconds);
+    const timespec time{whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
+    return std::max(sigtimedwait(&waited_, nullptr, &time), 0);
+  }
+
+ private:
+  sigset_t waited_{}, before_{};
+};
+
+// Starts a program in a process group of its own, so that Ctrl-C reaches only this process, and without input.
+pid_t start(const std::string& path, const std::vector<std::string>& command, const BlockedSignals& signals, bool quiet) {
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.data()));
+  argv.push_back(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw IoError(fmt::format("fork: {}; end other programs", std::strerror(errno)));
+  if (child > 0) return child;
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  sigprocmask(SIG_SETMASK, &signals.before(), nullptr);
+  if (const int null = open("/dev/null", O_RDWR); null >= 0) {
+    dup2(null, 0);
+    if (quiet) {
+      dup2(null, 1);
+      dup2(null, 2);
+    }
+  }
+  execvp(path.c_str(), argv.data());
+  tell("starling: error: {}: {}\n", path, std::strerror(errno));
+  _exit(127);
+}
+
+// Whether the child has ended, and how.
+bool ended(pid_t child, int& status) {
+  int how = 0;
+  if (waitpid(child, &how, WNOHANG) != child || !(WIFEXITED(how) || WIFSIGNALED(how))) return false;
+  status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+  return true;
+}
+
+}  // namespace
+
+MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_seconds) {
+  constexpr double kTick = 0.5;
+  const std::string mpirun = find_mpirun();
+  const BlockedSignals signals;
+  const pid_t child = start(mpirun, command, signals, false);
+  MpirunEnd end;
+  enum { running, stopping, ending } phase = running;
+  Clock::time_point until = Clock::time_point::max();
+  const auto in = [](double seconds) {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  while (!ended(child, end.status)) {
+    const int signal = signals.wait(kTick);
+    const bool late = Clock::now() >= until;
+    if (signal != 0 && signal != SIGCHLD) {
+      end.stopped = true;
+      pass_on_stop(child, phase == running);
+      if (phase == running && grace_seconds > 0) until = in(grace_seconds);
+      if (phase != running) until = in(kEndSeconds);
+      phase = phase == running ? stopping : ending;
+    } else if (late && phase == stopping) {
+      tell("starling: launch: the ranks have not ended within {:g} s (--grace): they are ended now\n", grace_seconds);
+      pass_on_stop(child, false);
+      phase = ending;
+      until = in(kEndSeconds);
+    } else if (late) {
+      end_all(child);
+      until = in(kEndSeconds);
+    }
+  }
+  return end;
+}
+
+int pause_for(double seconds) {
+  const BlockedSignals signals;
+  const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+  for (;;) {
+    const double left = std::chrono::duration<double>(until - Clock::now()).count();
+    if (left <= 0) return 0;
+    if (const int signal = signals.wait(left); signal != 0 && signal != SIGCHLD) return signal;
+  }
+}
+
+QuietEnd run_quietly(const std::vector<std::string>& command, double seconds) {
+  const BlockedSignals signals;
+  const pid_t child = start(command.front(), command, signals, true);
+  const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+  int status = 0;
+  while (!ended(child, status)) {
+    if (Clock::now() >= until) {
+      kill(-child, SIGKILL);
+      waitpid(child, nullptr, 0);
+      return {124, 0};
+    }
+    if (const int signal = signals.wait(0.1); signal != 0 && signal != SIGCHLD) {
+      kill(-child, SIGKILL);
+      waitpid(child, nullptr, 0);
+      return {0, signal};
+    }
+  }
+  return {status, 0};
+}
+
+}  // namespace starling

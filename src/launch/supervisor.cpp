@@ -1,0 +1,83 @@
+#include "launch/supervisor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/messages.h"
+#include "base/this_host.h"
+#include "launch/mpirun.h"
+#include "launch/restarts.h"
+
+namespace starling {
+namespace {
+
+constexpr double kAnswerSeconds = 20;
+
+// Asks twice, since a host may be busy. Returns a signal to stop that came meanwhile, or 0.
+int ask(const LaunchHost& host, bool& answers) {
+  answers = host.name == "localhost" || host.name == this_host();
+  const char* given = std::getenv("OMPI_MCA_plm_rsh_agent");
+  std::vector<std::string> command = split_words(given ? given : "", " ");
+  if (command.empty()) command = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
+  command.insert(command.end(), {host.name, "true"});
+  for (int i = 0; i < 2 && !answers; ++i) {
+    const QuietEnd end = run_quietly(command, kAnswerSeconds);
+    if (end.signal != 0) return end.signal;
+    answers = end.status == 0;
+  }
+  return 0;
+}
+
+// Takes the hosts that answer, and as many ranks as they have room for. Returns a signal to stop that came meanwhile, or 0. Where mpirun is
+// told of another program than ssh in its own way, all are taken to answer.
+int take_hosts_that_answer(const LaunchOptions& all, LaunchOptions& now) {
+  now = all;
+  if (all.mpirun_args.find("plm_rsh_agent") != std::string::npos) return 0;
+  now.hosts.clear();
+  int room = 0;
+  bool known = true;
+  for (const LaunchHost& host : all.hosts) {
+    bool answers = false;
+    if (const int signal = ask(host, answers); signal != 0) return signal;
+    if (!answers) {
+      tell("starling: launch: {} does not answer and is left out\n", host.name);
+      continue;
+    }
+    now.hosts.push_back(host);
+    room += host.slots;
+    known = known && host.slots > 0;
+  }
+  if (now.hosts.size() < all.hosts.size() && known && all.ranks > room) now.ranks = room;
+  return 0;
+}
+
+}  // namespace
+
+int supervise(const LaunchOptions& options, const std::vector<std::string>& program, const Supervision& supervision) {
+  LaunchOptions now = options;
+  RestartPolicy policy(supervision.restarts, supervision.pause_seconds);
+  const auto newest = [&] { return supervision.run_directory.empty() ? std::nullopt : newest_checkpoint(supervision.run_directory); };
+  policy.begin(newest());
+  for (;;) {
+    const MpirunEnd end = run_mpirun(launch_command(now, program), supervision.grace_seconds);
+    if (end.status == 0 || end.stopped || supervision.restarts == 0) return end.status;
+    const std::optional<int64_t> update = newest();
+    const RestartPolicy::Decision decision = policy.after(end.status, update);
+    if (!decision.restart) {
+      tell("starling: launch: not started again: {}\n", decision.why);
+      return end.status;
+    }
+    tell("starling: launch: ended ({}); restart {} of {} in {:g} s, from {}\n", decision.why, policy.restarts(), supervision.restarts,
+         decision.pause_seconds, update && *update >= 0 ? fmt::format("the checkpoint of update {}", *update) : "the newest checkpoint");
+    if (const int signal = pause_for(decision.pause_seconds); signal != 0) return 128 + signal;
+    if (const int signal = take_hosts_that_answer(options, now); signal != 0) return 128 + signal;
+    if (now.hosts.empty() && !options.hosts.empty()) {
+      tell("starling: launch: not started again: no host answers\n");
+      return end.status;
+    }
+  }
+}
+
+}  // namespace starling

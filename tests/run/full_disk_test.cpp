@@ -1,0 +1,93 @@
+// Runs on a disk that is full for a while: they go on, say so, and end as if nothing had happened.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "base/text_files.h"
+#include "run/trainer.h"
+#include "storage/checkpoint.h"
+#include "tests/files/forwarding_files.h"
+#include "tests/run/trainer_fixture.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// A disk on which files whose path has this text in it cannot be made, so many times.
+struct Fullness {
+  std::string name;
+  int times;
+};
+class FullForAWhile : public ForwardingFiles {
+ public:
+  explicit FullForAWhile(Fullness& full) : full_(full) {}
+  std::unique_ptr<OutputFile> create(const std::string& path, uint64_t expected) override {
+    if (path.find(full_.name) == std::string::npos || full_.times == 0) return ForwardingFiles::create(path, expected);
+    --full_.times;
+    throw IoError(path + ": the disk is full");
+  }
+
+ private:
+  Fullness& full_;
+};
+
+class FullDiskTest : public TrainerTest {
+ protected:
+  int train(const std::string& run, Fullness full) {
+    World world = make_local_world();
+    TrainingWatch watch;
+    watch.silent = true;
+    watch.files = [&full] { return std::make_unique<FullForAWhile>(full); };
+    Config c = config(run);
+    c.valid.metrics = {"cross-entropy"};
+    return run_training(c, world, watch);
+  }
+  std::vector<std::string> checkpoints(const std::string& run) const {
+    const auto files = real_file_system();
+    return files->list(path(run) + "/checkpoints");
+  }
+  std::string log(const std::string& run) const { return read_text_file(path(run) + "/train.log"); }
+};
+
+TEST_F(FullDiskTest, ARunGoesOnAndTriesAgainSoon) {
+  ASSERT_EQ(train("whole", {"nothing", 0}), 0);
+  ASSERT_EQ(train("full", {".tmp-step-00000010/model", 1}), 0);
+  EXPECT_THAT(log("full"), HasSubstr("warning: the checkpoint of update 10 cannot be saved: " + path("full") +
+                                     "/checkpoints/.tmp-step-00000010/model.safetensors: the disk is full; there is none so far; training "
+                                     "goes on, and the next try follows after update 11\n"));
+  EXPECT_THAT(read_text_file(path("full") + "/events.jsonl"), HasSubstr("\"type\":\"checkpoint-failed\""));
+  EXPECT_EQ(checkpoints("full"), (std::vector<std::string>{"step-00000011", "step-00000020", "step-00000030"}));
+  for (const char* file : {"model.safetensors", "rank-0.safetensors"})
+    EXPECT_EQ(hash("full", "00000030", file), hash("whole", "00000030", file));
+  EXPECT_THAT(log("whole"), Not(HasSubstr("warning")));
+}
+
+// The last checkpoint is the run's result: there the error ends it, and the same command continues.
+TEST_F(FullDiskTest, TheLastCheckpointMustBeSaved) {
+  try {
+    train("run", {".tmp-step-00000030/", 2});  // when it is due, and again at the end
+    FAIL() << "no error";
+  } catch (const IoError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the checkpoint of update 30 cannot be saved"));
+    EXPECT_THAT(e.what(), HasSubstr("the newest one is of update 20: the same command continues from there"));
+  }
+  EXPECT_EQ(checkpoints("run"), (std::vector<std::string>{"step-00000010", "step-00000020"}));
+  ASSERT_EQ(train("run", {"nothing", 0}), 0);
+  ASSERT_EQ(train("whole", {"nothing", 0}), 0);
+  EXPECT_EQ(hash("run", "00000030", "rank-0.safetensors"), hash("whole", "00000030", "rank-0.safetensors"));
+}
+
+TEST_F(FullDiskTest, ABestModelThatCannotBeSavedIsNotTheBest) {
+  ASSERT_EQ(train("run", {".tmp-best/", 1}), 0);
+  EXPECT_THAT(log("run"), HasSubstr("warning: the best model so far, of update 10, cannot be saved: "));
+  const auto files = real_file_system();
+  const auto best = best_checkpoint(*files, path("run"));
+  ASSERT_TRUE(best);
+  EXPECT_GT(best->step, 10);
+  EXPECT_THAT(log("run"), HasSubstr("at update " + std::to_string(best->step)));
+}
+
+}  // namespace
+}  // namespace starling
