@@ -12,7 +12,7 @@ parts=("$@")
 [[ ${#parts[@]} -gt 0 ]] || parts=(healthy rate poison)
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-"$starling" demo-corpus "$out/corpus" >/dev/null
+"$starling" demo-corpus --output "$out/corpus" >/dev/null
 corpus=$out/corpus
 common=(--data.source "$corpus/train.en" --data.target "$corpus/train.de" --vocab.size 2000
   --valid.source "$corpus/valid.en" --valid.target "$corpus/valid.de" --valid.metrics cross-entropy --log.progress never --log.every 50)

@@ -34,6 +34,7 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& behind_dashes) {
   add_translate(app);
   add_serve(app);
   add_watch(app);
+  add_doctor(app);
   add_tune_search(app);
   add_score(app);
   add_evaluate(app);

@@ -16,6 +16,7 @@ void add_launch(CLI::App& app, std::vector<std::string> behind_dashes);  // the 
 void add_translate(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_watch(CLI::App& app);
+void add_doctor(CLI::App& app);
 void add_tune_search(CLI::App& app);
 void add_score(CLI::App& app);
 void add_evaluate(CLI::App& app);

@@ -48,6 +48,7 @@ const std::map<std::string, Folders>& arrows() {
       {"evaluation", {"settings"}},
       {"progress", {"storage"}},
       {"run", {"evaluation", "progress"}},
+      {"doctor", {"settings"}},
       {"measure", {"settings", "sim"}},
       {"experiments", {"run", "measure"}},
       {"http", {"base"}},
@@ -57,7 +58,7 @@ const std::map<std::string, Folders>& arrows() {
       {"serve", {"batching", "http"}},
       {"library", {"batching", "run", "interop"}},
       {"manual", {"base"}},
-      {"cli", {"demo", "experiments", "interop", "launch", "manual", "serve", "watch"}},
+      {"cli", {"demo", "doctor", "experiments", "interop", "launch", "manual", "serve", "watch"}},
   };
   return kArrows;
 }

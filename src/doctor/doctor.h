@@ -1,0 +1,43 @@
+// `starling doctor`: what a training needs of a machine, a disk, text and other hosts, examined in seconds, with a mend for what is amiss.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/world.h"
+#include "settings/config.h"
+
+namespace starling {
+
+enum class Level : uint8_t { fine, note, problem };  // a note: it works, but may surprise
+
+struct Finding {
+  Level level;
+  std::string what;
+  std::string mend;  // of notes and problems: what to do
+};
+struct Examined {
+  std::string topic;
+  std::vector<Finding> findings;
+};
+
+// Processor, cores, load, memory, limits of the process, cards.
+Examined examine_machine();
+// The disk of a directory (or of the nearest parent that exists): room for checkpoints of so many bytes each, speed, and what fsync takes.
+// Writes 64 MiB into a file that is removed again. checkpoints: how many are there at once; 0 bytes: unknown.
+Examined examine_disk(const std::string& directory, int64_t checkpoint_bytes, int64_t checkpoints);
+// The first 2,000 pairs of each corpus and validation text, and 200 lines from random places of plain files.
+Examined examine_texts(const Config& config);
+// Versions, clocks, latency and bandwidth between pairs of hosts. Collective; ranks other than 0 get nothing.
+Examined examine_ranks(World& world);
+
+// Returns the bytes of a checkpoint of the model that a configuration describes, with the vocabulary's planned size.
+int64_t checkpoint_bytes(const Config& config);
+
+// Returns the findings as lines for people, to be pasted into a report.
+std::string findings_text(const Examined& examined);
+// Returns how many findings are of a level.
+int64_t count(const std::vector<Examined>& all, Level level);
+
+}  // namespace starling
