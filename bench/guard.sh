@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Whether the guard rescues runs, and leaves healthy ones alone, on the demo's corpus:
 #   - healthy: five seeds of a small Transformer and of a small GNMT; the guard must not go back (guard.mode act) nor warn;
-#   - rate: a learning rate of 0.01 at a batch of 4,000 tokens, with and without the guard, beside a healthy rate;
+#   - rate: a learning rate of 0.01 at a batch of 4,000 tokens, with normalisation behind the layers, with and without the guard, beside
+#     a healthy rate;
 #   - poison: a range of the training text whose targets are those of other lines, with and without the guard, beside the clean text.
 # The last two print the validation's cross-entropy at the end, and how far it is from the healthy run's.
 # Usage: bench/guard.sh STARLING [healthy|rate|poison]...   About 25 minutes on two cores.
@@ -21,13 +22,15 @@ gnmt=(--model.preset gnmt-small --model.width 128)
 train() {  # NAME OPTION...
   local name=$1
   shift
-  "$starling" train --train.output "$out/$name" "$@" >"$out/$name.log" 2>&1 || echo "  $name ended with status $?: $(tail -n 1 "$out/$name.log")"
+  "$starling" train --train.output "$out/$name" "$@" >"$out/$name.log" 2>&1 ||
+    echo "  $name ended with status $?: $(tail -n 1 "$out/$name.log")"
 }
 score() { sed -n 's/.*"scores":{"cross-entropy":\([0-9.]*\).*/\1/p' "$out/$1/events.jsonl" 2>/dev/null | tail -n 1; }
 rescues() { grep -c 'goes back from' "$out/$1/train.log" || true; }
 row() {  # NAME HEALTHY
   awk -v name="$1" -v score="$(score "$1")" -v healthy="$(score "$2")" -v rescues="$(rescues "$1")" \
-    'BEGIN { printf "  %-22s cross-entropy %s, %+.1f %% from the healthy run, %d rescues\n", name, score, 100 * (score / healthy - 1), rescues }'
+    'BEGIN { printf "  %-22s cross-entropy %.4f, %+.1f %% from the healthy run, %d rescues\n",
+             name, score, 100 * (score / healthy - 1), rescues }'
 }
 for part in "${parts[@]}"; do
   echo "$part:"
@@ -36,13 +39,16 @@ for part in "${parts[@]}"; do
       for model in transformer gnmt; do
         declare -n options=$model
         for seed in 1 2 3 4 5; do
-          train "$model-$seed" "${common[@]}" "${options[@]}" --train.batch-tokens 1000 --train.max-steps 600 --train.seed $seed --guard.mode act
-          echo "  $model, seed $seed: cross-entropy $(score "$model-$seed"), $(grep -c '"type":"guard"' "$out/$model-$seed/events.jsonl") records of the guard"
+          name=$model-$seed
+          train $name "${common[@]}" "${options[@]}" --train.batch-tokens 1000 --train.max-steps 600 --train.seed $seed --guard.mode act
+          records=$(grep -c '"type":"guard"' "$out/$name/events.jsonl" || true)
+          echo "  $model, seed $seed: cross-entropy $(score $name), $records records of the guard"
         done
       done
       ;;
     rate)
-      options=("${common[@]}" "${transformer[@]}" --train.batch-tokens 4000 --train.max-steps 1000 --train.warmup 50)
+      options=("${common[@]}" "${transformer[@]}" --model.norm post --model.encoder-layers 3 --model.decoder-layers 3
+        --train.batch-tokens 4000 --train.max-steps 600 --train.warmup 50)
       train healthy-rate "${options[@]}" --train.learning-rate 0.001
       train high-without "${options[@]}" --train.learning-rate 0.01 --guard.mode off
       train high-with "${options[@]}" --train.learning-rate 0.01 --guard.mode act
@@ -50,14 +56,14 @@ for part in "${parts[@]}"; do
       grep -h 'guard: ' "$out/high-with/train.log" | tail -n +2 | sed 's/^/  /' || true
       ;;
     poison)
-      # As a stream, so that the range stays together: lines 30,001 to 36,000 have the targets of other lines.
+      # As a stream, so that the range stays together: lines 40,001 to 44,000 have the targets of other lines.
       for pass in 1 2 3 4; do paste "$corpus/train.en" "$corpus/train.de"; done >"$out/clean.tsv"
-      awk -F '\t' 'NR == FNR { target[FNR] = $2; next } FNR > 30000 && FNR <= 36000 { print $1 "\t" target[FNR + 7001]; next } { print }' \
+      awk -F '\t' 'NR == FNR { target[FNR] = $2; next } FNR > 40000 && FNR <= 44000 { print $1 "\t" target[FNR + 7001]; next } { print }' \
         "$out/clean.tsv" "$out/clean.tsv" >"$out/poisoned.tsv"
       train vocabulary "${common[@]}" "${transformer[@]}" --train.max-steps 1
       options=("${transformer[@]}" --data.tsv - --data.window 500 --vocab.source "$out/vocabulary/vocab.spm" --train.batch-tokens 1000
-        --train.max-steps 1000 --valid.source "$corpus/valid.en" --valid.target "$corpus/valid.de" --valid.metrics cross-entropy
-        --log.progress never --log.every 50)
+        --train.max-steps 1200 --train.learning-rate 0.002 --train.warmup 100 --valid.source "$corpus/valid.en"
+        --valid.target "$corpus/valid.de" --valid.metrics cross-entropy --log.progress never --log.every 50)
       train clean "${options[@]}" --guard.mode off <"$out/clean.tsv"
       train poison-without "${options[@]}" --guard.mode off <"$out/poisoned.tsv"
       train poison-with "${options[@]}" --guard.mode act <"$out/poisoned.tsv"

@@ -12,8 +12,7 @@ constexpr double kShare = 1.0 / 8;                   // of an update in the aver
 constexpr double kSlowShare = 1.0 / 64;              // of an update in deviation and usual norm
 constexpr double kLeastRise = 0.5, kMostRise = 1.5;  // nats
 constexpr double kDeviations = 4, kMost = 3;         // of the limit; of what a single update may add to the mean deviation
-constexpr int64_t kStallUpdates = 300, kStallTime = 200, kAfterWarmup = 100;
-constexpr double kClearFall = 0.05;  // nats
+constexpr int64_t kAfterWarmup = 100;
 
 }  // namespace
 
@@ -51,7 +50,7 @@ Learning LossWatch::add(int64_t step, double loss, double gradient_norm) {
   }
   if (updates_ < kFewest) return Learning::well;
   if (now - best_ > limit()) return Learning::diverging;
-  const bool time = updates_ >= kStallUpdates && step >= warmup_ + kAfterWarmup && step - mark_step_ >= kStallTime;
+  const bool time = updates_ >= patience_ && step >= warmup_ + kAfterWarmup && 3 * (step - mark_step_) >= 2 * patience_;
   return floor_ > 0 && time && now > floor_ - kStallDepth ? Learning::stalled : Learning::well;
 }
 

@@ -2,6 +2,7 @@
 // All of it is arithmetic on the numbers of each update, which are equal on all ranks: so all decide alike, and again in a repeated run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -14,16 +15,20 @@ enum class Learning : uint8_t { well, diverging, stalled };
 class LossWatch {
  public:
   // floor: entropy of the target tokens' frequencies, nats; a model that has learned these frequencies and nothing else has this loss.
-  // 0: unknown, and stalls are not noticed. warmup: updates of the learning rate's warm-up.
-  explicit LossWatch(double floor = 0, int64_t warmup = 0) : floor_(floor), warmup_(warmup) {}
+  // 0: unknown, and stalls are not noticed. warmup: updates of the learning rate's warm-up. patience: updates after which a run that is
+  // still at the floor is looked at; see patience_of.
+  explicit LossWatch(double floor = 0, int64_t warmup = 0, int64_t patience = 300) : floor_(floor), warmup_(warmup), patience_(patience) {}
+  // Returns 300 updates, or a million target tokens if that is more updates.
+  static int64_t patience_of(int64_t batch_tokens) { return std::max<int64_t>(300, 1'000'000 / std::max<int64_t>(batch_tokens, 1)); }
 
   // Takes the mean loss (nats per target token, without label smoothing) and the gradient's norm of an update, and says how the run learns:
-  // diverging: the loss, averaged over some 8 updates, is above its best by more than limit(); stalled: after the warm-up and 300 updates
-  // it is not kStallDepth below the floor, and has not fallen by 0.05 in the last 200 updates.
+  // diverging: the loss, averaged over some 8 updates, is above its best by more than limit(); stalled: 100 updates after the
+  // warm-up or later, and after its patience, it is not kStallDepth below the floor, and has not fallen by kClearFall in two thirds of
+  // that.
   Learning add(int64_t step, double loss, double gradient_norm);
 
   // Returns a watch that knows the run, and none of its updates.
-  LossWatch anew() const { return LossWatch(floor_, warmup_); }
+  LossWatch anew() const { return LossWatch(floor_, warmup_, patience_); }
 
   // How far the averaged loss may rise above its best: 4 mean deviations of single updates, but half a nat at least and one
   // and a half at most.
@@ -40,12 +45,12 @@ class LossWatch {
   // Restores what was saved, if the state has it.
   void restore(const State& state);
 
-  static constexpr int64_t kFewest = 20;      // updates before anything is said
-  static constexpr double kStallDepth = 0.3;  // nats
+  static constexpr int64_t kFewest = 20;                         // updates before anything is said
+  static constexpr double kStallDepth = 0.3, kClearFall = 0.15;  // nats
 
  private:
   double floor_;
-  int64_t warmup_;
+  int64_t warmup_, patience_;
   int64_t updates_ = 0;
   double sum_ = 0, weight_ = 0;      // the average is their quotient
   double last_ = 0, deviation_ = 0;  // loss of the last update; mean absolute deviation of single updates, by their successive differences

@@ -46,7 +46,7 @@ void RunGuard::set_up() {
                     c.strategy.name));
   const double warmup = warmup_of(run_.optimizer, static_cast<double>(schedule_end(run_))).updates;
   snapshot_.emplace(*run_.replica);
-  guard_.emplace(c.guard, LossWatch(token_entropy(run_), std::llround(warmup)),
+  guard_.emplace(c.guard, LossWatch(token_entropy(run_), std::llround(warmup), LossWatch::patience_of(run_.batch_tokens)),
                  Guard::Run{[this] { snapshot_->keep(); }, [this] { snapshot_->restore(); }});
   run_.replica->scale_rate([this](int64_t update) { return guard_->rate_factor(update); });
 }

@@ -69,7 +69,7 @@ TEST(LossWatch, ALossAtTheEntropyOfTheTokensIsStalled) {
   EXPECT_EQ(first_of(LossWatch(6, 100), 1000, 0.05, 1, at(5.5)).how, Learning::well);
   EXPECT_EQ(first_of(LossWatch(0, 100), 1000, 0.05, 1, at(6.02)).how, Learning::well) << "without a known entropy";
   // Slowly, but it learns.
-  EXPECT_EQ(first_of(LossWatch(6, 100), 3000, 0.02, 1, [](int64_t s) { return 6.5 - 3e-4 * double(s); }).how, Learning::well);
+  EXPECT_EQ(first_of(LossWatch(6, 100), 3000, 0.02, 1, [](int64_t s) { return 6.5 - 1e-3 * double(s); }).how, Learning::well);
 }
 
 TEST(LossWatch, SaysWhatItSaw) {
