@@ -184,6 +184,7 @@ class Trainer {
       made = loop_->make(source);
     } catch (const DivergedError& e) {  // nothing has changed
       guard_.not_finite(e);
+      due_ = {};  // of the update before it
       went_back();
       return true;
     }
