@@ -45,7 +45,7 @@ void RunCheckpoints::save(bool last) {
   });
   if (!complaint.empty()) return tell_failure(complaint, last);
   saved_ = newest_ = run_.step();
-  again_ = 0;
+  again_ = wait_ = 0;
   if (later_ && run_.first()) remove_later();
   later_ = false;
   guard_.saved();
@@ -65,7 +65,8 @@ void RunCheckpoints::tell_failure(const std::string& complaint, bool last) {
     if (!run_.first()) run_.comm().barrier().wait(kNoDeadline);  // rank 0 reports it, and ends the others
     throw IoError(fmt::format("{}; {}{}", what, newest, newest_ < 0 ? "" : ": the same command continues from there"));
   }
-  again_ = run_.step() + std::max<int64_t>(1, run_.every.saves / 10);
+  wait_ = std::clamp<int64_t>(2 * wait_, std::max<int64_t>(1, run_.every.saves / 10), std::max<int64_t>(1, run_.every.saves));
+  again_ = run_.step() + wait_;
   if (!run_.first()) return;
   run_.say(fmt::format("warning: {}; {}; training goes on, and the next try follows after update {}", what, newest, again_));
   run_.progress.event({{"type", "checkpoint-failed"}, {"step", run_.step()}, {"reason", complaint}});
@@ -83,7 +84,7 @@ void RunCheckpoints::remove_later() {
 
 bool RunCheckpoints::went_back() {
   outdated();
-  again_ = 0;
+  again_ = wait_ = 0;
   if (newest_ <= run_.step()) return false;
   later_ = true;
   while (!saved_windows_.empty() && saved_windows_.back().first > run_.step()) saved_windows_.pop_back();

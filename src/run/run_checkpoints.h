@@ -24,7 +24,8 @@ class RunCheckpoints {
   // Resumes from the checkpoint in the run directory, if there is one. Collective.
   void resume();
   // Saves the run as it is. Collective as RunDriver says. If that fails, training goes on with a warning, and the next try is due after a
-  // tenth of the usual distance; where this is the run's `last` checkpoint, it throws IoError.
+  // tenth of the usual distance, and after each failure twice as long, at most the usual distance; where this is the run's `last`
+  // checkpoint, it throws IoError.
   void save(bool last);
   // Whether a checkpoint that could not be saved is due again after this update.
   bool due_again() const { return again_ > 0 && run_.step() >= again_; }
@@ -55,6 +56,7 @@ class RunCheckpoints {
   int64_t newest_ = -1;                                    // update of the newest checkpoint; -1: none
   bool later_ = false;                                     // there are checkpoints of updates from which the run has gone back
   int64_t again_ = 0;                                      // update after which to try again; 0: the last try succeeded
+  int64_t wait_ = 0;                                       // updates before that; longer after each failure
   std::deque<std::pair<int64_t, int64_t>> saved_windows_;  // of a stream: of the newest checkpoints, update and first window needed
 };
 

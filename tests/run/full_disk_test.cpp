@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/text_files.h"
 #include "run/trainer.h"
@@ -62,6 +63,16 @@ TEST_F(FullDiskTest, ARunGoesOnAndTriesAgainSoon) {
   for (const char* file : {"model.safetensors", "rank-0.safetensors"})
     EXPECT_EQ(hash("full", "00000030", file), hash("whole", "00000030", file));
   EXPECT_THAT(log("whole"), Not(HasSubstr("warning")));
+}
+
+TEST_F(FullDiskTest, TriesBecomeFewer) {
+  ASSERT_EQ(train("run", {".tmp-step-", 5}), 0);
+  std::vector<std::string> tries;
+  std::ifstream events(path("run") + "/events.jsonl");
+  for (std::string line; std::getline(events, line);)
+    if (const auto event = nlohmann::json::parse(line); event["type"] == "checkpoint-failed") tries.push_back(event["step"].dump());
+  EXPECT_EQ(tries, (std::vector<std::string>{"10", "11", "13", "17", "20"}));  // the last one is due anyway
+  EXPECT_EQ(checkpoints("run"), (std::vector<std::string>{"step-00000030"}));
 }
 
 // The last checkpoint is the run's result: there the error ends it, and the same command continues.
