@@ -2,12 +2,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <thread>
 
+#include "backend/cuda/cuda.h"
 #include "backend/device_choice.h"
 #include "base/affinity.h"
 #include "base/memory.h"
+#include "base/processor_use.h"
 #include "doctor/doctor.h"
 
 namespace starling {
@@ -16,23 +20,6 @@ namespace {
 constexpr double kBusy = 0.3;     // load for each core, from which other programs slow training down
 constexpr double kStolen = 0.02;  // share of the time that the host of a virtual machine took away
 constexpr int64_t kLittleMemory = int64_t{2} << 30;
-
-// Time that the host took away from all cores, and all their time, in ticks.
-struct Ticks {
-  double stolen = 0, all = 0;
-};
-Ticks ticks() {
-  std::ifstream file("/proc/stat");
-  std::string cpu;
-  file >> cpu;
-  Ticks t;
-  double value = 0;
-  for (int column = 0; column < 8 && file >> value; ++column) {  // user nice system idle iowait irq softirq steal
-    t.all += value;
-    if (column == 7) t.stolen = value;
-  }
-  return t;
-}
 
 Finding processor() {
   const std::string set = cpu_instruction_set();
@@ -54,10 +41,10 @@ Finding load() {
   std::ifstream file("/proc/loadavg");
   double one_minute = 0;
   file >> one_minute;
-  const Ticks before = ticks();
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  const Ticks after = ticks();
-  const double stolen = after.all > before.all ? (after.stolen - before.stolen) / (after.all - before.all) : 0;
+  constexpr double kLook = 0.5;  // seconds
+  const ProcessorUse before = processor_use();
+  std::this_thread::sleep_for(std::chrono::duration<double>(kLook));
+  const double stolen = (processor_use().stolen_s - before.stolen_s) / (kLook * std::max(before.processors, 1));
   const std::string what = fmt::format("load: {:.1f} in the last minute, {:.0f} % of the time taken by the host", one_minute, 100 * stolen);
   if (stolen > kStolen) return {Level::note, what, "the machine is shared: speed varies, and all ranks wait for the slowest"};
   if (one_minute > kBusy * usable_cores()) return {Level::note, what, "end other programs, or leave them cores of their own (taskset)"};
@@ -84,9 +71,9 @@ std::vector<Finding> limits() {
 }
 
 Finding card() {
-  const std::string why = why_no_card({});
-  if (why.empty()) return {Level::fine, "cards: none, or as train.device says", ""};
-  return {Level::note, "cards: " + why, "docs/guides/gpu.md"};
+  const std::string what = "cards: " + cuda::describe_cuda();
+  if (why_no_card({}).empty()) return {Level::fine, what, ""};
+  return {Level::note, what, "docs/guides/gpu.md"};
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ PairCounts look_at(const CorpusFiles& files) {
   return counts;
 }
 
-// Looks at lines from random places of a plain file, always the same ones. Returns what is wrong with the first that is no text.
+// Reads lines at random places of a plain file, the same ones each time. Returns what is wrong with the first that is not text, or "".
 std::string wrong_line(const std::string& path) {
   if (path.ends_with(".gz") || path.ends_with(".zst")) return "";
   std::error_code error;

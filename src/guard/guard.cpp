@@ -57,7 +57,7 @@ Guard::Verdict Guard::updated(int64_t step, double loss, double gradient_norm) {
                   : fmt::format("warning: the loss rises: {}; {}", watch_.text(), kHelp)};
 }
 
-// Of the first batch after a return: the parameters are those of a run that learned well, so its text is at fault.
+// Skips the first batch after a return. The parameters are those of a run that learned well, so the batch is at fault.
 Guard::Verdict Guard::skip(const std::string& why) {
   if (++skipped_ > kMostSkipped)
     throw DivergedError(

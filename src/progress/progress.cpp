@@ -2,7 +2,7 @@
 // loses nothing but what it was writing, and a resumed one first completes a half-written line.
 #include "progress/progress.h"
 
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/iso_time.h"
 #include "base/messages.h"
 #include "base/system_reason.h"
 #include "base/text_files.h"
@@ -112,10 +113,6 @@ std::string fitted(std::vector<Piece> pieces, size_t columns) {
 
 }  // namespace
 
-std::string iso_time(ProgressOptions::Time time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
-}
-
 ProgressOptions console_progress(const std::string& mode) {
   ProgressOptions options;
   options.live = mode == "always" || (mode == "auto" && smart_terminal());
@@ -179,7 +176,7 @@ void Progress::append_or_lose(File& file, const std::string& path, std::string_v
   file.reset();
 }
 
-// Once for each time that writing fails.
+// Warns once, until a line has been written again.
 void Progress::tell_lost(const std::string& path) {
   const int reason = errno;
   if (lost_.insert(path).second) tell("starling: warning: {}: {}; lines are lost, and the training goes on\n", path, system_reason(reason));

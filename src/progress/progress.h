@@ -137,7 +137,4 @@ class Progress {
   std::optional<Mark> from_, later_;  // see seconds_left
 };
 
-// "2026-11-21T07:05:09Z".
-std::string iso_time(ProgressOptions::Time time);
-
 }  // namespace starling

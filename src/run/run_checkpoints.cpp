@@ -72,7 +72,7 @@ void RunCheckpoints::tell_failure(const std::string& complaint, bool last) {
   run_.progress.event({{"type", "checkpoint-failed"}, {"step", run_.step()}, {"reason", complaint}});
 }
 
-// Those of updates from which the run has gone back.
+// Removes the checkpoints of updates from which the run has gone back.
 void RunCheckpoints::remove_later() {
   try {
     run_.directory->checkpoints().remove_after(run_.step());

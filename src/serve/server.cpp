@@ -14,9 +14,9 @@
 #include <thread>
 #include <utility>
 
-#include "base/awaited_signals.h"
 #include "base/counted.h"
 #include "base/start_threads.h"
+#include "http/awaited_signals.h"
 #include "serve/directions.h"
 #include "serve/notify.h"
 #include "text/language_match.h"

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -116,13 +115,6 @@ std::map<std::string, std::string> flat_configuration(const std::string& path) {
     values.clear();
   }
   return values;
-}
-
-std::optional<double> seconds_of(const std::string& time) {
-  std::tm parts{};
-  const char* end = strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  if (!end || *end != '\0') return std::nullopt;
-  return static_cast<double>(timegm(&parts));
 }
 
 std::string kept_sentences_mark(const std::string& run_directory) {

@@ -21,12 +21,8 @@ std::optional<FileMark> file_mark(const std::string& path);
 std::string bytes_from(const std::string& path, uint64_t offset, uint64_t most);
 // Returns the last lines of a file.
 std::vector<std::string> last_lines(const std::string& path, size_t count);
-// Returns the first lines of a file.
-std::vector<std::string> first_lines(const std::string& path, size_t count);
 // Returns the keys of a configuration with their values as text, "train.max-steps"; lists have numbers, "data.train.0.source".
 std::map<std::string, std::string> flat_configuration(const std::string& path);
-// Returns seconds since 1970 of "2026-11-21T07:05:09Z", or nullopt.
-std::optional<double> seconds_of(const std::string& time);
 
 // Returns {"source", "reference", "by_step": [{"step", "lines"}]} of the kept translations below a run: the same sentences, evenly spread
 // over the text, of the newest validations. Source and reference are left out where their files cannot be read from here.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/iso_time.h"
 #include "base/json.h"
 #include "watch/run_files.h"
 

@@ -7,10 +7,10 @@
 #include <mutex>
 #include <string_view>
 
-#include "base/awaited_signals.h"
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/messages.h"
+#include "http/awaited_signals.h"
 
 namespace starling {
 

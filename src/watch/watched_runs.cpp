@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/iso_time.h"
 #include "base/version.h"
 #include "watch/run_files.h"
 
@@ -24,15 +25,7 @@ constexpr size_t kMostRuns = 200;
 double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 double now_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-std::string utc(double seconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  gmtime_r(&time, &parts);
-  char text[32];
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
-}
-
-// A run that has begun; its log is there before its first record.
+// Returns whether a run has begun there; its log exists before its first record.
 bool is_run(const fs::path& path) {
   std::error_code error;
   return fs::exists(path / "events.jsonl", error) || fs::exists(path / "train.log", error);
@@ -139,7 +132,11 @@ nlohmann::json WatchedRuns::changes(int64_t since) const {
     runs.push_back(run.record.json(now));
     runs.back()["name"] = run.name;
   }
-  return {{"revision", revision_}, {"version", kVersion}, {"now", utc(now)}, {"names", names}, {"runs", runs}};
+  return {{"revision", revision_},
+          {"version", kVersion},
+          {"now", iso_time(std::chrono::system_clock::now())},
+          {"names", names},
+          {"runs", runs}};
 }
 
 std::string WatchedRuns::metrics() const {

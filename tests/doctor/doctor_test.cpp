@@ -2,11 +2,14 @@
 #include "doctor/doctor.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "backend/backend.h"
+#include "base/affinity.h"
 #include "sim/simulate.h"
 
 namespace starling {
@@ -47,6 +50,16 @@ TEST_F(Doctor, SaysWhatTheMachineHas) {
   const Examined machine = examine_machine();
   EXPECT_THAT(machine.findings, Contains(Field(&Finding::what, HasSubstr("processor: "))));
   EXPECT_THAT(machine.findings, Contains(Field(&Finding::what, HasSubstr("memory: "))));
+  EXPECT_THAT(machine.findings,
+              Contains(Field(&Finding::what, HasSubstr(fmt::format("({} of {})", usable_cores(), sysconf(_SC_NPROCESSORS_ONLN))))));
+  EXPECT_THAT(machine.findings, Contains(Field(&Finding::what, HasSubstr(cpu_instruction_set() + " loops"))));
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit little = before;
+  little.rlim_cur = 100 << 20;
+  setrlimit(RLIMIT_FSIZE, &little);
+  EXPECT_THAT(examine_machine().findings, found(Level::problem, "files: at most 100 MiB each"));
+  setrlimit(RLIMIT_FSIZE, &before);
   for (const Finding& f : machine.findings) EXPECT_EQ(f.level == Level::fine, f.mend.empty()) << f.what;
 }
 

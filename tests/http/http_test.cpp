@@ -51,9 +51,7 @@ class HttpTest : public testing::Test {
           reply({201, json.dump(), "application/json", {{"X-Back", "yes"}}});
           return nullptr;
         },
-        [](const HttpRequest&, int status, const std::string& why) {
-          return HttpResponse{status, why, "text/plain", {}};
-        });
+        plain_refusal);
   }
   std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(server_->port()) + path; }
   // Waits until the handler keeps so many requests.

@@ -14,10 +14,7 @@ TEST(HttpStop, ServersEndWhileClientsSendHeadsThatAreRefused) {
   const std::string much = "GET /" + std::string(60'000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n";
   for (int round = 0; round < 20; ++round) {
     auto server = std::make_unique<HttpServer>(
-        "127.0.0.1:0", HttpLimits{}, [](std::shared_ptr<const HttpRequest>, HttpServer::Reply) { return nullptr; },
-        [](const HttpRequest&, int status, const std::string& why) {
-          return HttpResponse{status, why, "text/plain", {}};
-        });
+        "127.0.0.1:0", HttpLimits{}, [](std::shared_ptr<const HttpRequest>, HttpServer::Reply) { return nullptr; }, plain_refusal);
     std::vector<std::unique_ptr<BareClient>> clients;
     for (int i = 0; i < 20; ++i) clients.push_back(std::make_unique<BareClient>(server->port()));
     std::thread sender([&] {

@@ -12,7 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "http/http.h"
+
 namespace starling {
+
+// What the servers of tests answer to requests that no handler sees.
+inline HttpResponse plain_refusal(const HttpRequest&, int status, const std::string& why) { return {status, why, "text/plain", {}}; }
 
 struct ClientAnswer {
   long status = 0;  // 0: no answer

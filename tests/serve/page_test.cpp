@@ -10,6 +10,7 @@
 #include "base/text_files.h"
 #include "serve/service.h"
 #include "tests/serve/browser.h"
+#include "tests/serve/client.h"
 
 namespace starling {
 namespace {
@@ -30,9 +31,7 @@ class PageTest : public testing::Test {
           reply(answer(*r));
           return nullptr;
         },
-        [](const HttpRequest&, int status, const std::string& why) {
-          return HttpResponse{status, why, "text/plain", {}};
-        });
+        plain_refusal);
     browser_.emplace();
   }
   void TearDown() override {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tests/serve/browser.h"
+#include "tests/serve/client.h"
 #include "tests/watch/run_directories.h"
 #include "watch/watch.h"
 
@@ -46,9 +47,7 @@ class WatchPageTest : public test::RunDirectories {
           reply(pages_->answer(*request));
           return HttpServer::Cancel();
         },
-        [](const HttpRequest&, int status, const std::string& why) {
-          return HttpResponse{status, why, "text/plain", {}};
-        });
+        plain_refusal);
     browser_.emplace();
   }
   void TearDown() override {

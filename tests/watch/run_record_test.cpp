@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "base/iso_time.h"
 #include "tests/watch/run_directories.h"
-#include "watch/run_files.h"
 
 namespace starling {
 namespace {
