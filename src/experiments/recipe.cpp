@@ -204,6 +204,7 @@ void check_config(const RaceRecipe& r, const RaceArm& arm, const Config& c) {
     fail("a race replays whole models; set parallel.pipeline and tensor to 1, and see 'starling plan' for layouts");
   if (c.train.batch_follows_noise > 0)
     fail("a replay computes no gradients whose noise a batch could follow; give train.batch-doubles-at in place of batch-follows-noise");
+  if (c.guard.mode == GuardMode::act) fail("a replay makes each update once, and cannot go back as guard.mode act does; set it to warn");
   if (c.strategy.algorithm == Algorithm::library)
     fail("strategy.algorithm library is MPI's own; choose auto, ring, tree or halving-doubling");
 }

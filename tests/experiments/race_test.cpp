@@ -362,6 +362,7 @@ TEST_F(WholeRace, BadRecipesAreNamedWithTheLine) {
   says(head + "  arms: [{name: one-worker}]\n", "is that of the baseline");
   says(head + "  arms: [{name: a/b}]\n", "cannot be used in file names");
   says(head, "race.arms is empty");
+  says(head + "  guard.mode: act\n" + arm, "a replay makes each update once, and cannot go back as guard.mode act does");
   says(head + "  parallel.pipeline: 2\n" + arm, "a race replays whole models; set parallel.pipeline and tensor to 1");
   says(head + "  valid.source: \"\"\n  valid.target: \"\"\n" + arm, "recipe.yml");
   says(head + "  seeds: [1, 1]\n" + arm, "race.seeds has a value twice");
