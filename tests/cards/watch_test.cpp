@@ -129,6 +129,9 @@ TEST(CardWatch, ARankThatFailsLeaves) {
 using Work = std::function<void(Communicator&, const Tensor& x)>;
 std::vector<std::string> failures(int ranks, const Work& work, Algorithm algorithm = Algorithm::automatic) {
   std::vector<std::string> all(static_cast<size_t>(ranks));
+  // What prepare_environment() sets. Ranks are processes elsewhere; here one thread would set it while another reads the environment.
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  if (algorithm == Algorithm::library) setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   try {
     run_threads(ranks, [&](World& world) {
       Communicator& comm = *world.comm;
