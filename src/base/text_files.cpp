@@ -30,7 +30,8 @@ bool is_named_pipe(const struct stat& status, const std::string& path) {
 
 }  // namespace
 
-std::string read_text_file(const std::string& path) { return real_file_system()->read_file(path, kMostText); }
+std::string read_text_file(const std::string& path) { return read_text_file(*real_file_system(), path); }
+std::string read_text_file(FileSystem& files, const std::string& path) { return files.read_file(path, kMostText); }
 
 std::string read_config_file(const std::string& path) {
   struct stat status;

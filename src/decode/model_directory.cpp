@@ -221,20 +221,21 @@ ModelDescription read_description(FileSystem& files, const std::string& director
   Identity identity;
   {
     const std::vector<ConfigSection> sections{config_section("about", "", identity), config_section("model", "", config)};
-    ConfigDocument(read_text_file(file("config.yml")), file("config.yml")).read(sections);
+    ConfigDocument(read_text_file(files, file("config.yml")), file("config.yml")).read(sections);
     config.preset = identity.preset;
   }
   SearchOptions search;
   {
     const std::vector<ConfigSection> sections{config_section("decode", "", search)};
-    ConfigDocument(read_text_file(file("decode.yml")), file("decode.yml")).read(sections);
+    ConfigDocument(read_text_file(files, file("decode.yml")), file("decode.yml")).read(sections);
   }
   bool quantized = false;
   const SafetensorsFile weights(files, file(kWeights));
   for (const NamedBytes& tensor : weights.tensors()) quantized |= tensor.dtype == "I8";
   const bool joint = files.exists(file("vocab.spm"));
-  Vocabularies vocabularies = joint ? Vocabularies(Vocabulary::load(file("vocab.spm")), std::nullopt)
-                                    : Vocabularies(Vocabulary::load(file("source.spm")), Vocabulary::load(file("target.spm")));
+  const auto vocabulary = [&](const char* name) { return Vocabulary::load(files, file(name)); };
+  Vocabularies vocabularies =
+      joint ? Vocabularies(vocabulary("vocab.spm"), std::nullopt) : Vocabularies(vocabulary("source.spm"), vocabulary("target.spm"));
   return {directory, config, search, std::move(vocabularies), quantized, identity.step, std::move(identity.languages)};
 }
 

@@ -9,6 +9,7 @@
 #include "parallel/stages.h"
 #include "run/run_setup.h"
 #include "run/save_by_ranks.h"
+#include "run/sent_files.h"
 
 namespace starling {
 namespace {
@@ -138,10 +139,15 @@ void RunCheckpoints::resume() {
   if (!loaded) return;
   const std::string text = broadcast_text(run_.comm(), run_.first() ? run_.directory->state()->to_json() : "");
   const State state = State::from_json(text, "the state of rank 0");
+  std::vector<std::string> tensors;
+  for (const PartInfo& part : loaded->files)
+    if (part.name.ends_with(".safetensors")) tensors.push_back(part.name);
+  const SeenDirectory seen(*run_.files, run_.comm(), loaded->directory, tensors, run_.leads());
   std::optional<RankCheckpoints> shards;
   if (run_.leads()) {
-    require_seen(run_, loaded->directory);
-    load(*loaded, shards.emplace(*run_.files, *loaded, run_.model->parameters(), replica_ranks(state)));
+    Loaded here = *loaded;
+    here.directory = seen.path();
+    load(here, shards.emplace(*run_.files, here, run_.model->parameters(), replica_ranks(state)));
   }
   const RankCheckpoints* saved = shards ? &*shards : nullptr;
   run_.mesh->data_parallel().broadcast(run_.model->parameters().values(), 0).wait(kNoDeadline);

@@ -10,6 +10,7 @@
 #include "evaluation/validation.h"
 #include "parallel/stages.h"
 #include "run/run_tokens.h"
+#include "run/sent_files.h"
 #include "run/update_loop.h"
 #include "settings/micro_batch.h"
 #include "strategies/factory.h"
@@ -47,18 +48,6 @@ void share_vocabularies(RunParts& run) {
   run.vocabularies.emplace(Vocabulary::from_bytes(source, "vocabulary of rank 0"), std::move(second));
 }
 
-}  // namespace
-
-void require_seen(const RunParts& run, const std::string& directory) {
-  if (run.files->exists(directory)) return;
-  throw ConfigError(
-      fmt::format("rank {} on {} must read its part of the model itself, but does not see {}; a model that is divided among ranks "
-                  "needs a directory that all hosts share",
-                  run.comm().rank(), run.comm().host(run.comm().rank()), directory));
-}
-
-namespace {
-
 // Loads the weights of train.initial-model into a new run; the optimizer starts from scratch.
 void take_initial_weights(RunParts& run) {
   if (run.config.train.initial_model.empty()) return;
@@ -66,10 +55,8 @@ void take_initial_weights(RunParts& run) {
   run.wait_for_first();
   const std::string directory = broadcast_text(run.comm(), initial ? initial->directory : "");
   if (directory.empty()) return;
-  if (run.leads()) {
-    require_seen(run, directory);
-    load_weights(*run.files, join_path(directory, "model.safetensors"), run.model->parameters());
-  }
+  const SeenDirectory seen(*run.files, run.comm(), directory, {"model.safetensors"}, run.leads());
+  if (run.leads()) load_weights(*run.files, join_path(seen.path(), "model.safetensors"), run.model->parameters());
   run.say(fmt::format("weights and vocabulary from {}", directory));
   // Only until the first update: the initial model is validated as it is.
   run.model->set_clip(std::stod(broadcast_text(run.comm(), initial ? fmt::format("{}", initial->config.clip) : "")));

@@ -13,9 +13,6 @@ void set_up(RunParts& run);
 // Plans the order of the batches and the size of micro-batches, once everything else has taken its memory. Collective.
 void plan_batches(RunParts& run);
 
-// Throws ConfigError if this rank, which reads its part of the model itself, does not see the directory.
-void require_seen(const RunParts& run, const std::string& directory);
-
 // Returns how a run cuts its data into batches; batch_tokens: target tokens of all workers.
 BatchOptions batch_options(const Config& config, int64_t batch_tokens, const Vocabularies& vocabularies);
 

@@ -1,66 +1,14 @@
 #include "run/save_by_ranks.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/json.h"
+#include "run/sent_files.h"
 
 namespace starling {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr Tag kPartTag = 2;
-constexpr size_t kPiece = 4 << 20;         // bytes a message
 constexpr const char* kMark = "mark.tmp";  // in the directory aside, while ranks look whether they see it
-
-// Sends what is written to rank 0, in pieces.
-class SendingSink final : public ByteSink {
- public:
-  explicit SendingSink(Communicator& comm) : comm_(comm) {}
-  using ByteSink::write;
-  void write(std::span<const std::byte> bytes) override {
-    while (!bytes.empty()) {
-      const size_t n = std::min(bytes.size(), kPiece - filled_);
-      std::memcpy(piece_.host_bytes().data() + filled_, bytes.data(), n);
-      bytes = bytes.subspan(n);
-      if ((filled_ += n) == kPiece) send();
-    }
-  }
-  void send() {
-    if (filled_ > 0) comm_.send(piece_.slice(0, Shape{static_cast<int64_t>(filled_)}), 0, kPartTag).wait(kNoDeadline);
-    filled_ = 0;
-  }
-
- private:
-  Communicator& comm_;
-  const Tensor piece_{{static_cast<int64_t>(kPiece)}, DType::i8};
-  size_t filled_ = 0;
-};
-
-// Returns what a SendingSink on another rank sends. All of it is received, also if it cannot be written.
-class Incoming {
- public:
-  Incoming(Communicator& comm, int from, uint64_t size) : comm_(comm), from_(from), left_(size) {}
-  void pass_to(ByteSink& sink) {
-    while (left_ > 0) sink.write(next());
-  }
-  void discard() {
-    while (left_ > 0) next();
-  }
-
- private:
-  std::span<const std::byte> next() {
-    const auto n = std::min<uint64_t>(left_, kPiece);
-    comm_.receive(piece_.slice(0, Shape{static_cast<int64_t>(n)}), from_, kPartTag).wait(kNoDeadline);
-    left_ -= n;
-    return piece_.host_bytes().first(n);
-  }
-  Communicator& comm_;
-  const int from_;
-  uint64_t left_;
-  const Tensor piece_{{static_cast<int64_t>(kPiece)}, DType::i8};
-};
 
 // Does something with files, and returns what is wrong, or "".
 std::string complaint_of(const std::function<void()>& body) {
@@ -135,7 +83,7 @@ std::string save_by_ranks(FileSystem& files, const std::string& run_directory, C
         incoming.discard();
       }
       if (info.sha256.empty() && sent) {
-        SendingSink sink(comm);
+        SendingSink sink(comm, 0);
         sent->write(sink);
         sink.send();
       }

@@ -91,13 +91,14 @@ class Trainer {
     while (!run_.driver->finished() && !status_.stopped)
       if (text_ready() && update()) between_updates();
     if (watch_.paused) watch_.paused(run_.driver->synchronous());
-    // A checkpoint records what was validated.
+    // A checkpoint records what was validated. A best model that could not be saved is tried once more.
     if (!status_.stopped && validates() && validations_.validated() != run_.step()) {
       validate();
       checkpoints_.outdated();
     }
     if (validations_.owed()) status_.stopped = true;
     if (!checkpoints_.current()) save(true);
+    if (!status_.stopped && run_.driver->synchronous()) validations_.require_best_saved();
     reports_.end();
     return conclude();
   }

@@ -41,6 +41,7 @@ void ValidationLoop::open() {
 
 void ValidationLoop::validate() {
   bool stopped = false;
+  unsaved_.clear();
   run_.driver->for_validation([&](Communicator& comm) {
     const Validator::Result result = measure(comm);
     StageWeights weights(*run_.model, *run_.mesh);
@@ -56,7 +57,7 @@ void ValidationLoop::validate() {
     stopped = status_.stopped;
   }
   owed_ = stopped;
-  if (!stopped) validated_ = run_.step();
+  if (!stopped && unsaved_.empty()) validated_ = run_.step();
   if (stopped && run_.first())
     run_.say(fmt::format("the validation of update {} was interrupted; it will be repeated when the run resumes", run_.step()));
 }
@@ -93,6 +94,7 @@ void ValidationLoop::consider(const Validator::Result& result, const FetchWeight
     } catch (const IoError& e) {  // a full disk: the next model that is better than the one that is there is saved again
       selector_ = before;
       verdict = {};
+      unsaved_ = e.what();
       run_.say(
           fmt::format("warning: the best model so far, of update {}, cannot be saved: {}; best/ stays as it is, and this validation "
                       "does not count",
@@ -134,11 +136,18 @@ std::vector<std::string> ValidationLoop::advice() const {
   return lines;
 }
 
+void ValidationLoop::require_best_saved() const {
+  if (unsaved_.empty()) return;
+  if (!run_.first()) run_.comm().barrier().wait(kNoDeadline);  // rank 0 reports it, and ends the others
+  throw IoError(fmt::format("the best model, of update {}, cannot be saved: {}; the same command tries it again", run_.step(), unsaved_));
+}
+
 // Sends what rank 0 knows to all ranks.
 void ValidationLoop::tell_all(bool stopped) {
-  const std::string told = broadcast_text(run_.comm(), stopped ? "stopped" : status_.early_stopped ? "early" : "");
-  if (told == "stopped") status_.stopped = true;
-  status_.early_stopped = told == "early";
+  const std::string text = broadcast_text(run_.comm(), (stopped ? "s" : status_.early_stopped ? "e" : "-") + unsaved_);
+  if (text[0] == 's') status_.stopped = true;
+  status_.early_stopped = text[0] == 'e';
+  unsaved_ = text.substr(1);
 }
 
 void ValidationLoop::save(State& s) const {

@@ -30,8 +30,11 @@ class ValidationLoop {
   const ModelSelector& selector() const { return selector_; }
   // On rank 0 at the end of the run: returns lines of advice on how to get better translations than the best model's.
   std::vector<std::string> advice() const;
-  int64_t validated() const { return validated_; }  // update of the last validation, -1: none yet
-  bool owed() const { return owed_; }               // the current update's validation was interrupted
+  // The update of the last validation whose result counts; -1: none yet.
+  int64_t validated() const { return validated_; }
+  // Throws IoError if the last validation was of the best model, which could not be saved: the run would leave an older one.
+  void require_best_saved() const;
+  bool owed() const { return owed_; }  // the current update's validation was interrupted
   void save(State& state) const;
   // Restores from a checkpoint what rank 0 knew then. Collective.
   void restore(const State& state);
@@ -53,6 +56,7 @@ class ValidationLoop {
   ModelSelector selector_{run_.config.valid.metrics, run_.config.valid.deciding_metric(), run_.config.valid.early_stopping};
   double length_ratio_ = -1;  // of the best model's translations; -1: unknown
   int64_t validated_ = -1;
+  std::string unsaved_;  // why the best model of the last validation could not be saved; "": it could, or was not the best
   bool owed_ = false;
 };
 

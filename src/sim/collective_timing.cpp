@@ -253,12 +253,20 @@ Cluster::Cluster(const Scenario& s) : network_(resolved(s.network)), memory_gb_s
   slow_.resize(static_cast<size_t>(nodes_));
   for (const LinkFault& fault : s.link_faults) {
     require(fault.node >= 0 && fault.node < nodes_, "the node of a link fault", fault.node, "one of the scenario's");
-    require(fault.factor > 0, "the factor of a link fault", fault.factor, "above 0");
+    require(fault.factor >= 0, "the factor of a link fault", fault.factor, "at least 0");
+    require(fault.factor > 0 || !s.modelled_collectives, "the factor of a link fault", fault.factor, "above 0 with modelled-collectives");
     slow_[static_cast<size_t>(fault.node)].push_back({at_seconds(fault.from_s), at_seconds(fault.until_s), 1 / fault.factor});
   }
   for (const Straggler& straggler : s.stragglers) {
     require(straggler.rank >= 0 && straggler.rank < s.ranks, "the rank of a straggler", straggler.rank, "one of the scenario's");
     require(straggler.factor > 0, "the factor of a straggler", straggler.factor, "above 0");
+  }
+  for (const MessageFault& f : s.message_faults) {
+    require(f.lost >= 0 && f.lost < 1, "the probability of a lost message", f.lost, "0 to below 1");
+    require(f.retry_ms > 0, "retry-ms of a message fault", f.retry_ms, "above 0");
+    require(f.delay_ms >= 0, "delay-ms of a message fault", f.delay_ms, "at least 0");
+    require(!s.modelled_collectives, "the number of message-faults", s.message_faults.size(),
+            "0 with modelled-collectives, which send none");
   }
   for (const Crash& crash : s.crashes)
     require(crash.rank >= 0 && crash.rank < s.ranks, "the rank of a crash", crash.rank, "one of the scenario's");

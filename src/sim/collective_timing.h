@@ -33,7 +33,8 @@ class Cluster {
   }
   const LinkModel& link(int from, int to) const { return node_of(from) == node_of(to) ? network_.intra : network_.inter; }
   bool eager(int64_t bytes) const { return bytes <= network_.eager_bytes; }
-  const std::vector<Slowdown>& slow(int card) const { return slow_[static_cast<size_t>(card / per_node_cards_)]; }
+  const std::vector<Slowdown>& slow_of_node(int node) const { return slow_[static_cast<size_t>(node)]; }
+  const std::vector<Slowdown>& slow(int card) const { return slow_of_node(card / per_node_cards_); }
   double slowness(int card, Time at) const;  // the slowdown factor at one moment
   double arithmetic_ns(int rank, const std::vector<Schedule::Local>& locals, DType type) const;
   double speed(int rank) const { return speeds_[static_cast<size_t>(rank)]; }

@@ -18,6 +18,7 @@ class MessageOperation : public SimOperation {
       : SimOperation(engine, rank), peer_(peer), tag_(tag), sends_(sends), x_(std::move(x)) {}
   std::string name() const override { return fmt::format("a message {} rank {} (tag {})", sends_ ? "to" : "from", peer_, tag_); }
   std::string late() const override { return engine.lateness(peer_, sends_ ? "has not received it" : "has not sent it"); }
+  bool needs(int rank) const override { return rank == peer_; }
   void message_ended() override {
     x_ = Tensor();
     engine.complete(*this);
@@ -87,7 +88,7 @@ class SimCommunicator : public Communicator {
       op->start_messages();
     else if (join_modelled(meeting, variant))
       run_modelled(meeting, x.dtype(), [&](int r) { return meeting.members[static_cast<size_t>(r)]->schedule; });
-    return Pending(op, deadline());
+    return pending(op);
   }
 
   std::unique_ptr<Communicator> split_off(int color) override {
@@ -105,7 +106,7 @@ class SimCommunicator : public Communicator {
       for (const auto& member : std::vector(meeting.members)) engine_.complete_later(member, ends);
     }
     lock.unlock();
-    Pending(op, deadline()).wait();
+    pending(op).wait();
     const auto& ranks = op->subgroup->ranks;
     const int local = static_cast<int>(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin());
     auto part = std::make_unique<SimCommunicator>(engine_, rank_, op->subgroup, local);
@@ -132,7 +133,7 @@ class SimCommunicator : public Communicator {
     hash.add(static_cast<uint64_t>(variant));
     hash.add(static_cast<uint64_t>(x.count()));
     if (join_modelled(meeting, hash.value())) run_modelled(meeting, x.dtype(), make);
-    return Pending(op, deadline());
+    return pending(op);
   }
 
  private:
@@ -153,6 +154,11 @@ class SimCommunicator : public Communicator {
       engine_.post_send({kind, static_cast<uint64_t>(tag), rank_, other}, op, x.raw(), x.bytes(), "message");
     else
       engine_.post_receive({kind, static_cast<uint64_t>(tag), other, rank_}, op, x.raw(), x.bytes());
+    return pending(op);
+  }
+
+  Pending pending(const std::shared_ptr<SimOperation>& op) const {
+    op->silence_s = deadline();
     return Pending(op, deadline());
   }
 
@@ -251,6 +257,13 @@ World make_world(Engine& engine, int rank) {
 namespace starling {
 
 SimulationResult simulate(const Scenario& scenario, const std::function<void(World&)>& rank_main, const std::string& chrome_trace_path) {
+  SimulationResult result = simulate_to_end(scenario, rank_main, chrome_trace_path);
+  if (result.error) std::rethrow_exception(result.error);
+  return result;
+}
+
+SimulationResult simulate_to_end(const Scenario& scenario, const std::function<void(World&)>& rank_main,
+                                 const std::string& chrome_trace_path) {
   sim::Engine engine(scenario, !chrome_trace_path.empty());
   engine.run(rank_main);
   if (!chrome_trace_path.empty()) {

@@ -76,7 +76,7 @@ void Engine::begin(int id, const Work& work) {
   {
     Lock lock = sharing_ ? enter(id) : Lock(mutex_);  // others of the node notice when it begins
     Rank& r = rank(id);
-    if (r.crashed) throw CrashSignal();
+    if (r.crashed) crash();
     CHECK(!r.in_piece && r.state == Rank::running, "rank {} begins a piece of computing within another", id);
     r.piece_began = r.now;
     r.piece = piece_time(r, work);
@@ -115,7 +115,7 @@ void Engine::end(int id) {
   }
   ++slots_;
   slot_free_.notify_one();
-  if (r.crashed) throw CrashSignal();
+  if (r.crashed) crash();
   r.body_ended = true;
   if (awaited_ != &r) {
     lock.unlock();

@@ -24,6 +24,8 @@ void stay_on(int core) {
   sched_setaffinity(0, sizeof cores, &cores);  // only for speed: may fail
 }
 
+thread_local bool rank_crashed = false;
+
 std::string text_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -35,6 +37,11 @@ std::string text_of(const std::exception_ptr& error) {
 }
 
 }  // namespace
+
+void Engine::crash() {
+  rank_crashed = true;
+  throw CrashSignal();
+}
 
 Engine::Engine(const Scenario& scenario, bool traced)
     : scenario_(scenario), cluster_(scenario), ranks_(static_cast<size_t>(scenario.ranks)) {
@@ -104,8 +111,8 @@ void Engine::run(const std::function<void(World&)>& rank_main) {
 }
 
 SimulationResult Engine::result() {
-  if (first_error_) std::rethrow_exception(first_error_);
   SimulationResult result;
+  result.error = first_error_;
   for (Rank& r : ranks_) {
     r.report.traffic.waited_ns = r.report.waited_ns;
     result.virtual_ns = std::max(result.virtual_ns, r.report.finished_ns);
@@ -114,6 +121,7 @@ SimulationResult Engine::result() {
   result.trace_hash = hash_.value();
   result.messages = messages_;
   result.events = event_count_;
+  result.lost = lost_, result.delayed = delayed_, result.doubled = doubled_;
   return result;
 }
 
@@ -164,7 +172,7 @@ void Engine::fail_all(const std::exception_ptr& error, std::string text) {
 Engine::Lock Engine::enter(int id) {
   Lock lock(mutex_);
   Rank& r = rank(id);
-  if (r.crashed) throw CrashSignal();
+  if (r.crashed) crash();
   CHECK(!r.in_piece && r.state == Rank::running, "rank {} calls its communicator between begin and end of a piece of computing", id);
   if (r.now > now_) {
     make_ready(r, r.now);
@@ -191,7 +199,7 @@ void Engine::pass(Lock& lock, Rank* next) {
 void Engine::take(Lock& lock, Rank& r) {
   r.baton.wait();
   lock.lock();
-  if (r.crashed) throw CrashSignal();
+  if (r.crashed) crash();
 }
 
 void Engine::make_ready(Rank& r, Time at) {
@@ -274,11 +282,17 @@ void Engine::crash_next() {
   Rank& r = rank(crash.rank);
   if (r.crashed || r.state == Rank::finished) return;
   r.crashed = any_crashed_ = true;
+  r.crashed_at = now_;
   r.waits_for = nullptr;
   if (std::exchange(r.shares, false)) share_node(r.node);
   r.report.finished_ns = now_;
   r.report.error = fmt::format("crashed at {} s, as the scenario says", crash.at_s);
   hash(crash_event, r.id, 0, 0);
+  for (Rank& other : ranks_)
+    if (other.waits_for && other.waits_for->needs(r.id)) {
+      other.deadline = std::min(other.deadline, notices(other, *other.waits_for));
+      arm_deadline(other);
+    }
   if (r.state != Rank::computing || r.body_ended) r.baton.post();  // else its thread finds out when the body has ended
 }
 
@@ -290,3 +304,5 @@ void Engine::hash(uint8_t kind, int id, int64_t peer, int64_t bytes) {
 }
 
 }  // namespace starling::sim
+
+bool starling::crashed_rank() { return sim::rank_crashed; }

@@ -41,11 +41,13 @@ class SimOperation : public Operation, public std::enable_shared_from_this<SimOp
   virtual std::string late() const = 0;  // "rank 2 (node1) has not started it: it is in 'validation' at update 120"
   virtual void message_ended() {}        // one of its messages has just been sent or received
   virtual void arithmetic_ended() {}
-  virtual void completed() {}  // the time given to complete_later() has come
+  virtual void completed() {}                      // the time given to complete_later() has come
+  virtual bool needs(int) const { return false; }  // this other rank, to end
   Engine& engine;
   const int rank;  // in the whole run
   bool complete = false;
   uint64_t ended = 0;               // the number of operations that had ended by then; 0: not ended yet
+  double silence_s = 1e9;           // a rank that it needs may be lost for so long, as its communicator's deadline says
   SimOperation* watcher = nullptr;  // waits for any of several operations, including this one
 };
 
@@ -60,7 +62,10 @@ struct Message {
   Time tx_began = 0, tx_ended = 0;
   bool eager = false, arrived = false;
   const char* label = nullptr;  // in the trace; null for messages of collectives
-  Message* next = nullptr;      // the next one in its channel or in the free list
+  int64_t number = 0;           // among those of its sender, from 1
+  int tries = 0;                // that were lost
+  bool doubled = false;
+  Message* next = nullptr;  // the next one in its channel or in the free list
 };
 
 // A POSIX semaphore: std::binary_semaphore spins before it sleeps, which is too costly with hundreds of waiting threads.
@@ -87,6 +92,7 @@ struct Rank {
   Time now = 0;            // may be ahead of the engine's in timing-only runs, between two communicator calls
   Time software_free = 0;  // when its communication thread is free
   bool body_ended = false, in_piece = false, crashed = false;
+  Time crashed_at = 0;
   Time piece = 0, piece_began = 0;
   Work work;  // of the piece
   uint32_t pieces = 0;
@@ -188,6 +194,7 @@ class Engine {
   void take(Lock& lock, Rank& r);
   bool next_deadline(Time before);
   void nothing_left();
+  [[noreturn]] static void crash();  // the rank of this thread
   void crash_next();
   Rank* hand_over(Rank& r, Time at);
   void give_away(Lock& lock, Rank& r);
@@ -196,6 +203,7 @@ class Engine {
   void fail(Rank& r, const std::exception_ptr& error);
   void fail_all(const std::exception_ptr& error, std::string text);
   void arm_deadline(Rank& r);
+  Time notices(const Rank& r, const SimOperation& op) const;
   Time piece_time(Rank& r, const Work& work);
   void piece_timed(Rank& r);
   void start_sharing(Rank& r);
@@ -203,6 +211,8 @@ class Engine {
   void share_node(int node);
   double with_jitter(const Rank& r, double ns) const;
   double copying_ns(const Message& m) const;
+  Time disturbed(Message& m);
+  double chance(const Message& m, const MessageFault& fault, int what) const;
   void push(Time at, Kind kind, int rank, Message* message, std::shared_ptr<SimOperation> op = nullptr);
   void handle(Event& event);
   Message* message_for(const Channel& channel, bool send, int64_t bytes);
@@ -237,7 +247,7 @@ class Engine {
   Message* free_messages_ = nullptr;
   std::vector<Time> out_free_, in_free_, collective_free_;  // the first two by port (network cards, then ranks), the third by network card
   Fnv hash_;
-  int64_t messages_ = 0, event_count_ = 0;
+  int64_t messages_ = 0, event_count_ = 0, lost_ = 0, delayed_ = 0, doubled_ = 0;
   std::shared_ptr<Group> world_group_;
   std::vector<std::weak_ptr<Group>> groups_;
 };

@@ -1,6 +1,7 @@
 // Collectives of a group of ranks: which rank has started which, and how they run, message by message or as a whole.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -37,6 +38,7 @@ class GroupOperation : public SimOperation {
   GroupOperation(Engine& engine, std::shared_ptr<Group> group, int local, const char* what, Tensor x);
   std::string name() const override { return what; }
   std::string late() const override;
+  bool needs(int rank) const override { return std::find(group->ranks.begin(), group->ranks.end(), rank) != group->ranks.end(); }
   // Joins the meeting; the other ranks' calls must be of the same kind.
   Meeting& join();
   // Ends the operation; the last one to do so ends the meeting.

@@ -3,6 +3,7 @@
 // the nodes' network cards, of which each serves some ranks; within a node each rank has one of its own for each direction.
 #include <cstring>
 
+#include "base/random.h"
 #include "sim/group.h"
 
 namespace starling::sim {
@@ -67,7 +68,7 @@ void Engine::post_send(const Channel& channel, std::shared_ptr<SimOperation> op,
   m.label = label;
   Rank& r = rank(m.from);
   r.report.traffic.bytes_sent += bytes;
-  ++r.report.traffic.messages_sent;
+  m.number = ++r.report.traffic.messages_sent;
   ++messages_;
   const LinkModel& link = cluster_.link(m.from, m.to);
   r.software_free = m.ready = std::max(r.software_free, now_) + us(link.message_us);
@@ -109,8 +110,10 @@ void Engine::handle(Event& event) {
       Message& m = *event.message;
       const LinkModel& link = cluster_.link(m.from, m.to);
       Time& free = in_free_[static_cast<size_t>(in_port(m))];
-      free = std::max(transferred(in_port(m), std::max(now_, free), transfer_ns(link, m.bytes)), m.tx_ended + us(link.latency_us));
-      return push(free, arrived, m.to, &m);
+      const double ns = transfer_ns(link, m.bytes);
+      const Time whole = free = std::max(transferred(in_port(m), std::max(now_, free), ns), m.tx_ended + us(link.latency_us));
+      if (m.doubled) free = transferred(in_port(m), free, ns);
+      return push(whole, arrived, m.to, &m);
     }
     case arrived: {
       Message& m = *event.message;
@@ -137,11 +140,36 @@ void Engine::start_link(Message& m) {
   m.tx_began = std::max(now_, free);
   m.tx_ended = free = transferred(out_port(m), m.tx_began, transfer_ns(cluster_.link(m.from, m.to), m.bytes));
   hash(enter_link, m.from, m.to, m.bytes);
+  const Time delay = out_port(m) < cluster_.cards() ? disturbed(m) : 0;
+  if (delay < 0) return push(m.tx_ended - delay, enter_link, m.from, &m);
+  if (m.doubled) free = transferred(out_port(m), free, transfer_ns(cluster_.link(m.from, m.to), m.bytes));
   take_from_computing(rank(m.from), copying_ns(m) / 2);
   // The sender may change its memory as soon as the message has left, so it is copied now; the receiver does not read it before it arrives.
   if (!m.eager && m.source && m.target && !rank(m.to).crashed) std::memcpy(m.target, m.source, static_cast<size_t>(m.bytes));
-  push(free, left, m.from, &m);
-  push(m.tx_began + us(cluster_.link(m.from, m.to).latency_us), enter_receiver, m.to, &m);
+  push(m.tx_ended, left, m.from, &m);
+  push(m.tx_began + us(cluster_.link(m.from, m.to).latency_us) + delay, enter_receiver, m.to, &m);
+}
+
+// Returns how much later a message arrives that leaves now; below 0: it is lost, and sent again so long after it has left.
+Time Engine::disturbed(Message& m) {
+  Time delay = 0;
+  for (const MessageFault& fault : scenario_.message_faults) {
+    if (m.tx_began < at_seconds(fault.from_s) || m.tx_began >= at_seconds(fault.until_s)) continue;
+    if (chance(m, fault, 0) < fault.lost) {
+      ++lost_;
+      return -us(1e3 * fault.retry_ms * static_cast<double>(int64_t{1} << std::min(m.tries++, 20)));
+    }
+    if (chance(m, fault, 1) < fault.delayed) ++delayed_, delay += us(1e3 * fault.delay_ms * chance(m, fault, 2));
+    if (!m.doubled && chance(m, fault, 3) < fault.doubled) ++doubled_, m.doubled = true;
+  }
+  return delay;
+}
+
+// Returns a number in [0, 1), a function of the seed, the message, the fault and what is asked.
+double Engine::chance(const Message& m, const MessageFault& fault, int what) const {
+  const auto asked = static_cast<uint64_t>((&fault - scenario_.message_faults.data()) << 32 | m.tries << 2 | what);
+  return Random(scenario_.seed + 0x9E3779B97F4A7C15u * (asked + 1), static_cast<uint64_t>(m.from) << 40 | static_cast<uint64_t>(m.number))
+      .uniform();
 }
 
 // Returns how long a communication thread works for a message that it sends and one like it that it receives: on a link that is slower than

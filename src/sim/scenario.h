@@ -53,7 +53,15 @@ struct Straggler {
 struct LinkFault {
   int node = 0;
   double from_s = 0, until_s = 1e9;
-  double factor = 0.1;  // the bandwidth of the node's network card is multiplied by it, both directions
+  double factor = 0.1;  // the bandwidth of the node's network card is multiplied by it, both directions; 0: nothing passes
+};
+// What a network does to messages between nodes for a while, each with this probability. Connections repair it, as TCP's do: every message
+// arrives once, and whole, but late.
+struct MessageFault {
+  double from_s = 0, until_s = 1e9;
+  double lost = 0, retry_ms = 200;    // sent again after retry_ms, and after twice as long each time
+  double delayed = 0, delay_ms = 10;  // arrives up to delay_ms later, evenly distributed, and may be overtaken
+  double doubled = 0;                 // takes the network's time twice
 };
 struct Crash {
   int rank = 0;
@@ -70,6 +78,7 @@ struct Scenario {
   double jitter_ms = 0;        // how long a rank stays as slow or fast as it is; 0: for one piece of computing
   std::vector<Straggler> stragglers;
   std::vector<LinkFault> link_faults;
+  std::vector<MessageFault> message_faults;
   std::vector<Crash> crashes;
   uint64_t seed = 1;
   bool modelled_collectives = false;
@@ -90,7 +99,17 @@ void visit(Visitor& v, LinkFault& f) {
   v.field("node", f.node, "the node whose network card is slow", 0, 1000000);
   v.field("from-s", f.from_s, "virtual seconds", 0.0, 1e9);
   v.field("until-s", f.until_s, "virtual seconds", 0.0, 1e9);
-  v.field("factor", f.factor, "its bandwidth is multiplied by this", 1e-6, 1.0);
+  v.field("factor", f.factor, "its bandwidth is multiplied by this; 0 = nothing passes", 0.0, 1.0);
+}
+template <class Visitor>
+void visit(Visitor& v, MessageFault& f) {
+  v.field("from-s", f.from_s, "virtual seconds", 0.0, 1e9);
+  v.field("until-s", f.until_s, "virtual seconds", 0.0, 1e9);
+  v.field("lost", f.lost, "probability that a message between nodes is lost each time it is sent", 0.0, 0.9);
+  v.field("retry-ms", f.retry_ms, "a lost message is sent again after so long, then after twice as long each time", 0.001, 1e6);
+  v.field("delayed", f.delayed, "probability that a message between nodes is delayed", 0.0, 1.0);
+  v.field("delay-ms", f.delay_ms, "by up to so long, evenly distributed", 0.0, 1e6);
+  v.field("doubled", f.doubled, "probability that the network carries a message twice", 0.0, 1.0);
 }
 template <class Visitor>
 void visit(Visitor& v, Crash& c) {
@@ -133,8 +152,9 @@ void visit(Visitor& v, Scenario& s) {
   v.field("drift", s.drift, "how much the machine's speed varied while it was measured, relative: how sure times are", 0.0, 2.0);
   v.records("stragglers", s.stragglers, "ranks that compute slowly for a while");
   v.records("link-faults", s.link_faults, "network cards that are slow for a while");
+  v.records("message-faults", s.message_faults, "messages between nodes that are lost and sent again, late, or carried twice");
   v.records("crashes", s.crashes, "ranks that stop for good");
-  v.field("seed", s.seed, "of the jitter");
+  v.field("seed", s.seed, "of the jitter and of message faults");
   v.field("modelled-collectives", s.modelled_collectives,
           "collectives take the time of a formula instead of being sent message by message");
   v.field("timing-only", s.timing_only, "nothing is computed or sent, only timed");

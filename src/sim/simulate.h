@@ -3,6 +3,7 @@
 // equal bit for bit, whatever the real machine does.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ namespace starling {
 struct RankReport {
   Traffic traffic;                                          // over all communicators of the rank
   int64_t computed_ns = 0, waited_ns = 0, finished_ns = 0;  // virtual
+  int64_t longest_wait_ns = 0;                              // virtual, of one wait
   std::string error;                                        // "" = it returned
 };
 
@@ -23,6 +25,8 @@ struct SimulationResult {
   std::vector<RankReport> ranks;
   uint64_t trace_hash = 0;  // FNV-1a over time, rank, kind, peer and bytes of every event, in order
   int64_t messages = 0, events = 0;
+  int64_t lost = 0, delayed = 0, doubled = 0;  // what message faults did to messages
+  std::exception_ptr error;                    // the first one in virtual time
 };
 
 // Runs rank_main on every rank of the scenario. If ranks throw, the first error in virtual time is rethrown when all have ended; the others
@@ -31,5 +35,11 @@ struct SimulationResult {
 // is written there.
 SimulationResult simulate(const Scenario& scenario, const std::function<void(World&)>& rank_main,
                           const std::string& chrome_trace_path = "");
+// The same, but returns what the ranks did also if some have thrown.
+SimulationResult simulate_to_end(const Scenario& scenario, const std::function<void(World&)>& rank_main,
+                                 const std::string& chrome_trace_path = "");
+
+// Whether the scenario has crashed the rank of this thread. Its destructors still run, but a process that is killed would do nothing more.
+bool crashed_rank();
 
 }  // namespace starling

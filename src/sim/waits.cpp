@@ -1,5 +1,6 @@
 // Ranks that wait: for an operation, for any of several, until a deadline.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "sim/group.h"
@@ -14,6 +15,7 @@ class AnyOperation : public SimOperation {
  public:
   AnyOperation(Engine& engine, std::span<SimOperation* const> parts)
       : SimOperation(engine, parts.front()->rank), parts_(parts.begin(), parts.end()) {
+    silence_s = parts.front()->silence_s;
     for (SimOperation* part : parts_) {
       CHECK(part->rank == rank, "rank {} waits for an operation of rank {}", rank, part->rank);
       part->watcher = this;
@@ -21,6 +23,10 @@ class AnyOperation : public SimOperation {
   }
   ~AnyOperation() override {
     for (SimOperation* part : parts_) part->watcher = nullptr;
+  }
+  // As over MPI, a wait for any of several ends too if one of their ranks is lost.
+  bool needs(int other) const override {
+    return std::any_of(parts_.begin(), parts_.end(), [&](const SimOperation* part) { return !part->complete && part->needs(other); });
   }
   std::string name() const override { return fmt::format("any of {} operations", parts_.size()); }
   std::string late() const override {
@@ -51,7 +57,7 @@ bool Engine::next_deadline(Time before) {
     }
     now_ = std::max(now_, at);
     const SimOperation& op = *r.waits_for;
-    end_wait(r, fmt::format("rank {} ({}): {} waited {} s; {}", r.id, host_name(r.node), op.name(),
+    end_wait(r, fmt::format("rank {} ({}): {} waited {:.6g} s; {}", r.id, host_name(r.node), op.name(),
                             1e-9 * static_cast<double>(now_ - r.wait_began), op.late()));
     return true;
   }
@@ -62,6 +68,22 @@ void Engine::arm_deadline(Rank& r) {
   if (r.armed <= r.deadline) return;
   r.armed = r.deadline;
   deadlines_.emplace(r.deadline, r.id);
+}
+
+// Returns when a rank that waits learns that one that it needs is lost, as by the heartbeats of a real run: however long it would wait.
+Time Engine::notices(const Rank& r, const SimOperation& op) const {
+  const Time silence = at_seconds(op.silence_s);
+  Time earliest = INT64_MAX;
+  for (const Rank& other : ranks_) {
+    if (other.id == r.id || !op.needs(other.id)) continue;
+    if (other.crashed) earliest = std::min(earliest, std::max(now_, other.crashed_at + silence));
+    if (other.node == r.node) continue;
+    for (const int node : {other.node, r.node})
+      for (const Slowdown& s : cluster_.slow_of_node(node))
+        if (std::isinf(s.factor) && s.until > now_ && s.until - s.from > silence)
+          earliest = std::min(earliest, std::max(now_, s.from + silence));
+  }
+  return earliest;
 }
 
 void Engine::complete(SimOperation& op) {
@@ -114,11 +136,12 @@ void Engine::wait(Lock& lock, SimOperation& op, double deadline_s) {
   r.state = Rank::waiting;
   r.waits_for = &op;
   r.wait_began = now_;
-  r.deadline = now_ + at_seconds(deadline_s);
+  r.deadline = std::min(now_ + at_seconds(deadline_s), notices(r, op));
   arm_deadline(r);
   const auto keep = op.shared_from_this();
   give_away(lock, r);
   r.report.waited_ns += now_ - began;
+  r.report.longest_wait_ns = std::max(r.report.longest_wait_ns, now_ - began);
   hash(wait_event, r.id, began, 0);
   trace.add(r.id, Trace::compute, "wait", began, now_);
   if (!r.peer_error.empty()) throw PeerError(std::exchange(r.peer_error, ""));

@@ -328,9 +328,13 @@ CheckpointStore::CheckpointStore(FileSystem& files, std::string run_directory, i
   if (keep < 1) throw ConfigError(fmt::format("checkpoint.keep is {}; at least one checkpoint must stay: set it to 1 or more", keep));
   files_.make_directories(checkpoints_);
   recover_directory(files_, join_path(run_, "best"));
-  for (const std::string& name : files_.list(checkpoints_)) {
+  clear_away();
+}
+
+// Completes, rolls back or removes what a crash, or a removal that failed, has left.
+void CheckpointStore::clear_away() {
+  for (const std::string& name : files_.list(checkpoints_))
     if (name.starts_with(".tmp-") || name.starts_with(".old-")) recover_directory(files_, join_path(checkpoints_, name.substr(5)));
-  }
 }
 
 std::string CheckpointStore::directory(int64_t step) const { return join_path(checkpoints_, step_name(step)); }
@@ -347,10 +351,13 @@ void CheckpointStore::commit(Publication& publication) {
   publication.commit();
   known_sound_.insert(publication.step());
   last_saved_ = publication.step();
-  try {
-    prune();
-  } catch (const IoError& error) {  // the new checkpoint is safe; a surplus old one is no reason to stop
-    if (report_) report_(error.what());
+  for (const bool again : {true, false}) {
+    try {
+      clear_away();
+      return prune();
+    } catch (const IoError& error) {  // the new checkpoint is safe; a surplus old one is no reason to stop
+      if (!again && report_) report_(error.what());
+    }
   }
 }
 

@@ -121,6 +121,7 @@ class CheckpointStore {
 
  private:
   bool sound(int64_t step, const std::string& path);
+  void clear_away();
   void remove(int64_t step, const std::string& path);
 
   FileSystem& files_;

@@ -40,7 +40,8 @@ size_t first_part(std::string_view text) {
 
 }  // namespace
 
-Vocabulary Vocabulary::load(const std::string& path) { return from_bytes(real_file_system()->read_file(path, kMaxFileBytes), path); }
+Vocabulary Vocabulary::load(const std::string& path) { return load(*real_file_system(), path); }
+Vocabulary Vocabulary::load(FileSystem& files, const std::string& path) { return from_bytes(files.read_file(path, kMaxFileBytes), path); }
 
 Vocabulary Vocabulary::from_bytes(std::string bytes, const std::string& name) {
   if (const auto why = vocabulary_format::defect(bytes)) damaged(name, *why);

@@ -30,10 +30,13 @@ struct DecodedLine {
   std::vector<Range> bytes;
 };
 
+class FileSystem;
+
 class Vocabulary {
  public:
   /// Reads a SentencePiece model; throws IoError if the file cannot be read, DataError if it is damaged or lacks <unk> or </s>.
   static Vocabulary load(const std::string& path);
+  static Vocabulary load(FileSystem& files, const std::string& path);
   /// The same from memory; `name` stands for the path in messages.
   static Vocabulary from_bytes(std::string bytes, const std::string& name = "vocabulary");
 

@@ -100,5 +100,22 @@ TEST_F(FullDiskTest, ABestModelThatCannotBeSavedIsNotTheBest) {
   EXPECT_THAT(log("run"), HasSubstr("at update " + std::to_string(best->step)));
 }
 
+// The last one is tried twice; a run that says that it is complete leaves its best model.
+TEST_F(FullDiskTest, TheBestModelOfTheLastUpdateMustBeSaved) {
+  const auto files = real_file_system();
+  ASSERT_EQ(train("twice", {".tmp-best/", 3}), 0);  // after updates 10, 20 and 30
+  EXPECT_EQ(best_checkpoint(*files, path("twice"))->step, 30);
+  try {
+    train("never", {".tmp-best/", 4});
+    FAIL() << "no error";
+  } catch (const IoError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the best model, of update 30, cannot be saved: "));
+  }
+  EXPECT_FALSE(best_checkpoint(*files, path("never")));
+  EXPECT_EQ(checkpoints("never").back(), "step-00000030");
+  ASSERT_EQ(train("never", {"nothing", 0}), 0);
+  EXPECT_EQ(best_checkpoint(*files, path("never"))->step, 30);
+}
+
 }  // namespace
 }  // namespace starling

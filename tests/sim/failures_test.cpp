@@ -74,13 +74,40 @@ TEST(Failures, CrashIsNoticedAtTheDeadline) {
         ++told;
         EXPECT_NE(w.comm->rank(), 2);
         EXPECT_THAT(e.what(),
-                    AllOf(HasSubstr("all-reduce"), HasSubstr("waited 20 s"), HasSubstr("rank 2 (node2)"), HasSubstr("it has crashed")));
+                    AllOf(HasSubstr("all-reduce"), HasSubstr("waited "), HasSubstr("rank 2 (node2)"), HasSubstr("it has crashed")));
       }
     });
     EXPECT_EQ(told, 3);
+    EXPECT_EQ(result.virtual_ns, 23'000'000'000);
     EXPECT_THAT(result.ranks[2].error, HasSubstr("crashed at 3 s"));
     EXPECT_EQ(result.ranks[2].finished_ns, 3'000'000'000);
     EXPECT_EQ(result.ranks[0].error, "");
+  }
+}
+
+// However long a rank would wait for another one's own work, as while a checkpoint is written, it does not wait for one that is lost.
+TEST(Failures, ALostRankIsNoticedInWaitsWithoutADeadline) {
+  const auto noticed_at = [](const Scenario& s, int64_t begins_ns) {
+    int64_t noticed = 0;
+    const std::string error = error_of(s, [&](World& w) {
+      w.comm->set_deadline(20);
+      w.clock->spend(work(w.comm->rank() == 1 ? 9'000'000'000'000 : begins_ns), [] {});
+      try {
+        w.comm->barrier().wait(kNoDeadline);
+      } catch (const PeerError&) {
+        if (w.comm->rank() == 0) noticed = w.clock->now_ns();
+        throw;
+      }
+    });
+    EXPECT_THAT(error, HasSubstr("rank 1 (node1) has not started it"));
+    return noticed;
+  };
+  Scenario killed = plain(3), cut = plain(3);
+  killed.crashes = {{.rank = 1, .at_s = 3}};
+  cut.link_faults = {{.node = 1, .from_s = 3, .until_s = 60, .factor = 0}};
+  for (const Scenario& s : {killed, cut}) {
+    EXPECT_EQ(noticed_at(s, 1'000'000'000), 23'000'000'000) << "while it waits";
+    EXPECT_EQ(noticed_at(s, 40'000'000'000), 40'000'000'000) << "before it waits";
   }
 }
 

@@ -137,7 +137,7 @@ TEST(WaitAny, ACrashedRankDoesNotHoldUpTheOthers) {
           open[i] = w.comm->receive(floats(1), static_cast<int>(i) + 1, 1);
       }
     } catch (const PeerError& e) {
-      EXPECT_THAT(e.what(), HasSubstr("any of 3 operations waited 20 s; a message from rank 1 (tag 1): rank 1 (node1) has not sent it: it "
+      EXPECT_THAT(e.what(), HasSubstr("any of 3 operations waited 15 s; a message from rank 1 (tag 1): rank 1 (node1) has not sent it: it "
                                       "has crashed"));
     }
     EXPECT_EQ(taken, (std::vector<int>{0, 3, 3}));

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/files/forwarding_files.h"
 #include "tests/storage/checkpoint_parts.h"
 
 namespace starling {
@@ -42,6 +43,31 @@ TEST_F(CheckpointOnDisk, SavesReplacesPrunesAndCleansUp) {
   EXPECT_THAT(files_->list(run + "/checkpoints"), ElementsAre("step-00000002", "step-00000003"));
   EXPECT_EQ(content_of(*files_, *store.latest()), "again");
   EXPECT_EQ(content_of(*files_, *store.best()), "better");
+}
+
+// A file that is in use on some network file systems, so that it cannot be removed for a while.
+class InUse : public ForwardingFiles {
+ public:
+  bool remove(const std::string& path) override {
+    if (busy && path.find("step-00000001/weights.bin") != std::string::npos) throw IoError(path + ": the file is in use");
+    return ForwardingFiles::remove(path);
+  }
+  bool busy = true;
+};
+
+TEST_F(CheckpointOnDisk, AnOldOneThatCannotBeRemovedIsReportedAndGoesWithTheNext) {
+  const std::string run = root_ + "/run";
+  InUse files;
+  std::vector<std::string> reports;
+  CheckpointStore store(files, run, 1, [&](const std::string& line) { reports.push_back(line); });
+  store.save(1, parts("one"));
+  store.save(2, parts("two"));
+  EXPECT_THAT(reports, ElementsAre(HasSubstr("the file is in use")));
+  EXPECT_THAT(files.list(run + "/checkpoints"), ElementsAre(".tmp-step-00000001", "step-00000002"));
+  files.busy = false;
+  store.save(3, parts("three"));
+  EXPECT_THAT(files.list(run + "/checkpoints"), ElementsAre("step-00000003"));
+  EXPECT_EQ(reports.size(), 1u);
 }
 
 TEST_F(CheckpointOnDisk, AnUnwritableDirectoryIsNamed) {

@@ -1,0 +1,128 @@
+#include "run/sent_files.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/json.h"
+#include "base/sha256.h"
+
+namespace starling {
+namespace {
+
+constexpr Tag kPartTag = 2;
+constexpr size_t kPiece = 4 << 20;  // bytes a message
+
+Tensor piece() { return Tensor({static_cast<int64_t>(kPiece)}, DType::i8); }
+
+// What tells one checkpoint from another of the same path: its list of hashes. Without one, sizes must do.
+std::string mark_of(FileSystem& files, const std::string& directory, const std::vector<std::string>& names) {
+  const std::string manifest = join_path(directory, "manifest.json");
+  if (files.info(manifest).kind == FileKind::file) return sha256_file(files, manifest);
+  std::string sizes;
+  for (const std::string& name : names) sizes += fmt::format("{} ", files.info(join_path(directory, name)).size);
+  return sizes;
+}
+
+}  // namespace
+
+void SendingSink::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const size_t n = std::min(bytes.size(), kPiece - filled_);
+    std::memcpy(piece_.host_bytes().data() + filled_, bytes.data(), n);
+    bytes = bytes.subspan(n);
+    if ((filled_ += n) == kPiece) send();
+  }
+}
+
+void SendingSink::send() {
+  if (filled_ > 0) comm_.send(piece_.slice(0, Shape{static_cast<int64_t>(filled_)}), to_, kPartTag).wait(kNoDeadline);
+  filled_ = 0;
+}
+
+SendingSink::SendingSink(Communicator& comm, int to) : comm_(comm), to_(to), piece_(piece()) {}
+Incoming::Incoming(Communicator& comm, int from, uint64_t size) : comm_(comm), from_(from), left_(size), piece_(piece()) {}
+
+void Incoming::pass_to(ByteSink& sink) {
+  while (left_ > 0) sink.write(next());
+}
+
+void Incoming::discard() {
+  while (left_ > 0) next();
+}
+
+std::span<const std::byte> Incoming::next() {
+  const auto n = std::min<uint64_t>(left_, kPiece);
+  comm_.receive(piece_.slice(0, Shape{static_cast<int64_t>(n)}), from_, kPartTag).wait(kNoDeadline);
+  left_ -= n;
+  return piece_.host_bytes().first(n);
+}
+
+SeenDirectory::SeenDirectory(FileSystem& files, Communicator& comm, const std::string& directory, const std::vector<std::string>& names,
+                             bool wanted)
+    : files_(files), directory_(directory) {
+  if (comm.size() == 1) return;
+  const bool first = comm.rank() == 0;
+  nlohmann::json told;
+  if (first) {
+    told["mark"] = mark_of(files, directory, names);
+    for (const std::string& name : names) told["sizes"].push_back(files.info(join_path(directory, name)).size);
+  }
+  told = nlohmann::json::parse(broadcast_text(comm, first ? told.dump() : ""));
+  std::string complaint;
+  const auto record = [&](const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const IoError& e) {
+      if (complaint.empty()) complaint = e.what();
+    }
+  };
+  bool lacks = false;
+  if (wanted && !first)
+    record([&] {
+      lacks = files.info(directory).kind != FileKind::directory || mark_of(files, directory, names) != told["mark"];
+      if (!lacks) return;
+      copy_ = join_path(parent_path(directory), fmt::format(".tmp-received-{}", comm.rank()));
+      files.remove_all(copy_);
+      files.make_directories(copy_);
+    });
+  const std::vector<std::string> all = gather_texts(comm, lacks ? "lacks" : "");
+  for (int r = 1; r < comm.size(); ++r)
+    for (size_t i = 0; all[static_cast<size_t>(r)] == "lacks" && i < names.size(); ++i) {
+      const uint64_t size = told["sizes"][i];
+      if (first) {
+        SendingSink sink(comm, r);
+        uint64_t sent = 0;
+        const auto pass = [&](std::span<const std::byte> bytes) {
+          bytes = bytes.first(static_cast<size_t>(std::min<uint64_t>(bytes.size(), size - sent)));
+          sink.write(bytes), sent += bytes.size();
+        };
+        record([&] { files.read_pieces(join_path(directory, names[i]), pass); });
+        if (sent < size && complaint.empty()) complaint = fmt::format("{} has become shorter", join_path(directory, names[i]));
+        for (const std::vector<std::byte> rest(sent < size ? kPiece : 0); sent < size;) pass(rest);  // which is waited for
+        sink.send();
+      } else if (r == comm.rank()) {
+        Incoming incoming(comm, 0, size);
+        record([&] {
+          const auto file = files.create(join_path(copy_, names[i]), size);
+          incoming.pass_to(*file);
+          file->close();
+        });
+        incoming.discard();
+      }
+    }
+  const std::vector<std::string> complaints = gather_texts(comm, complaint);
+  for (int r = 0; r < comm.size(); ++r)
+    if (const std::string& text = complaints[static_cast<size_t>(r)]; !text.empty()) {
+      if (!copy_.empty()) files_.remove_all(copy_);
+      throw IoError(fmt::format("rank {} on {}: {}", r, comm.host(r), text));
+    }
+}
+
+SeenDirectory::~SeenDirectory() {
+  try {
+    if (!copy_.empty()) files_.remove_all(copy_);
+  } catch (...) {  // the next start removes it
+  }
+}
+
+}  // namespace starling

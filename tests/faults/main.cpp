@@ -1,0 +1,46 @@
+// The tests; or, with --seeds FROM COUNT [--first], as many nights from a seed on (until the first that fails), with the count of each
+// fault, and the command that repeats each seed that failed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "tests/faults/night.h"
+
+namespace starling {
+namespace {
+
+int spend_nights(const char* program, uint64_t from, uint64_t count, bool until_first) {
+  Nights nights;
+  Night all;
+  int64_t failed = 0;
+  const auto began = std::chrono::steady_clock::now();
+  for (const std::string& what : nights.wrong_undisturbed()) fmt::print("without faults: {}\n", what), ++failed;
+  for (uint64_t seed = from; seed < from + count && !(until_first && failed > 0); ++seed) {
+    const Night night = nights.spend(seed);
+    for (const auto& [what, n] : night.happened) all.happened[what] += n;
+    all.attempts += night.attempts, all.updates += night.updates;
+    if (night.wrong.empty()) continue;
+    ++failed;
+    fmt::print("seed {} ({}):\n", seed, layouts()[seed % layouts().size()].name);
+    for (const std::string& what : night.wrong) fmt::print("  {}\n", what);
+    fmt::print("  repeat it: {} --seeds {} 1\n", program, seed);
+    std::fflush(stdout);
+  }
+  for (const auto& [what, n] : all.happened) fmt::print("{:>10} {}\n", n, what);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  fmt::print("{} runs of {} layouts in {} starts and {} updates, {:.0f} s: {} failed\n", count, layouts().size(), all.attempts, all.updates,
+             seconds, failed);
+  return failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace starling
+
+int main(int argc, char** argv) {
+  if (argc >= 4 && std::strcmp(argv[1], "--seeds") == 0)
+    return starling::spend_nights(argv[0], std::stoull(argv[2]), std::stoull(argv[3]), argc > 4 && std::strcmp(argv[4], "--first") == 0);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,61 @@
+// A run that goes through everything that a seed has drawn for it, is started again after each failure, and is then held against a run that
+// nothing disturbed.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/faults/plan.h"
+
+namespace starling {
+
+struct UpdateReport {
+  int64_t target_tokens = 0;
+  double loss = 0;
+  int64_t epoch = 0;
+};
+
+// What a run has told and left.
+struct Told {
+  std::map<int64_t, UpdateReport> reports;   // by update
+  std::map<std::string, std::string> files;  // SHA-256 of the last checkpoint's model and shards, and of the best model
+  std::vector<std::string> names;            // in the run directory
+};
+
+// What happened, and what was wrong.
+struct Night {
+  std::map<std::string, int64_t> happened;  // by kind of fault
+  int64_t attempts = 0, updates = 0;
+  std::vector<std::string> wrong;  // invariants that did not hold; empty: all did
+};
+
+class Nights {
+ public:
+  Nights();
+  ~Nights();
+  Nights(const Nights&) = delete;
+
+  // The layout of a seed takes its turn with the others.
+  Night spend(uint64_t seed);
+  // What an undisturbed run of the layout tells, at first made.
+  const Told& undisturbed(const Layout& layout);
+  Extent extent(const Layout& layout);
+  // What is wrong with undisturbed runs: those of several workers against the one of one, tokens against the text.
+  std::vector<std::string> wrong_undisturbed();
+
+ private:
+  struct Undisturbed;
+  struct Running;
+  class Spending;
+  const Undisturbed& reference(const Layout& layout);
+  Config config(const Layout& layout, const std::string& run) const;
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+  std::filesystem::path directory_;
+  std::map<std::string, Undisturbed> references_;
+};
+
+}  // namespace starling
