@@ -45,7 +45,7 @@ struct Nights::Undisturbed {
 
 // A run directory, and what is seen of it over all attempts.
 struct Nights::Running {
-  const Config& config;
+  Config config;
   MemoryFileSystem memory, elsewhere;  // elsewhere: of a rank that does not see the others' directory
   Told told;
   int64_t durable = 0;  // update of the newest checkpoint that is complete
@@ -53,7 +53,7 @@ struct Nights::Running {
   std::vector<std::string> wrong;
   int64_t failed_saves = 0;
 
-  explicit Running(const Config& c) : config(c) { memory.make_directories(config.train.output); }
+  explicit Running(Config c) : config(std::move(c)) { memory.make_directories(config.train.output); }
   SimulationResult attempt(const Attempt& a);
   void event(std::string_view line);
   void look(bool started_again);
@@ -64,7 +64,7 @@ void Nights::Running::event(std::string_view line) {
   const int64_t step = e.at("step");
   if (e.at("type") == "checkpoint") durable = step;
   if (e.at("type") == "checkpoint-failed") ++failed_saves;
-  if (e.at("type") == "report") told.reports[step] = {e.at("target_tokens"), e.at("loss"), e.at("epoch")};
+  if (e.at("type") == "report") told.reports[step] = {e.at("target_tokens"), e.at("loss"), e.at("epoch"), e.at("sentences")};
 }
 
 SimulationResult Nights::Running::attempt(const Attempt& a) {
@@ -153,6 +153,21 @@ const Nights::Undisturbed& Nights::reference(const Layout& layout) {
   u.told = run.told;
   fs::remove_all(c.train.output);
   return references_.emplace(layout.name, std::move(u)).first->second;
+}
+
+Told Nights::relay(const std::vector<Leg>& legs) {
+  Running run(config(legs.front().layout, "relay"));
+  for (const Leg& leg : legs) {
+    run.config = config(leg.layout, "relay");
+    Attempt attempt;
+    attempt.scenario.ranks = leg.layout.ranks;
+    attempt.stop_at = leg.until;
+    const SimulationResult result = run.attempt(attempt);
+    if (result.error) std::rethrow_exception(result.error);
+  }
+  CHECK(run.ended, "the last leg has not ended");
+  fs::remove_all(path("relay"));
+  return run.told;
 }
 
 const Told& Nights::undisturbed(const Layout& layout) { return reference(layout).told; }

@@ -15,7 +15,7 @@ namespace starling {
 struct UpdateReport {
   int64_t target_tokens = 0;
   double loss = 0;
-  int64_t epoch = 0;
+  int64_t epoch = 0, sentences = 0;
 };
 
 // What a run has told and left.
@@ -43,6 +43,12 @@ class Nights {
   // What an undisturbed run of the layout tells, at first made.
   const Told& undisturbed(const Layout& layout);
   Extent extent(const Layout& layout);
+  struct Leg {
+    Layout layout;
+    int64_t until;  // the update after which it stops, but for the last leg
+  };
+  // A run that one layout begins and others continue, undisturbed.
+  Told relay(const std::vector<Leg>& legs);
   // What is wrong with undisturbed runs: those of several workers against the one of one, tokens against the text.
   std::vector<std::string> wrong_undisturbed();
 
