@@ -12,8 +12,8 @@ trap 'rm -rf "$copy"' EXIT
 git ls-files -z | xargs -0 cp --parents -t "$copy"
 cmake -S "$copy" -B "$copy/build" -DCMAKE_BUILD_TYPE=Release --log-level=ERROR >/dev/null
 build() { cmake --build "$copy/build" --parallel "$(nproc)" --target "$target" 2>&1; }
-build >/dev/null
-tests >/dev/null || { echo "the tests fail without a planted mistake: build and run $target first" >&2; exit 1; }
+output=$(build) || { tail -20 <<<"$output" >&2; exit 1; }
+output=$(tests) || { tail -20 <<<"$output" >&2; echo "the tests fail without a planted mistake" >&2; exit 1; }
 status=0
 for bug in "${bugs[@]}"; do
   IFS='|' read -r name file expression <<<"${bug//SCHEME_NONE |/SCHEME_NONE \\x7c}"

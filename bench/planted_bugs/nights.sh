@@ -11,9 +11,9 @@ bugs=(
   "a missing fsync of a directory|src/storage/checkpoint.cpp|s/  files_.sync_directory(aside_);//"
   "a skipped rank in a barrier|src/comm/algorithms/direct.cpp|/^Schedule dissemination_barrier/,/^}/s/distance < size;/distance < size - 1;/"
   "a stale fetch|src/strategies/deferred_gather.cpp|s/^  pending_\[b\].wait();//"
-  "a moment of the wrong range|src/run/rank_checkpoint.cpp|s/piece->bytes.data() + (both.begin - piece->range.begin) \* size/piece->bytes.data()/"
+  "a moment of the wrong range|src/saving/rank_checkpoint.cpp|s/piece->bytes.data() + (both.begin - piece->range.begin) \* size/piece->bytes.data()/"
   "a mask keyed by rank|src/data/batches.cpp|s/^  return sentences_of(batch, begin, std::max(begin, end));/  Batch part = sentences_of(batch, begin, std::max(begin, end));\n  for (int64_t\& id : part.sample_ids) id += static_cast<int64_t>(1000 * from);\n  return part;/"
   "a sentence that no rank has|src/data/batches.cpp|s/^      end = i;/      end = i > begin ? i - 1 : i;/"
   "a state without its own seed|src/run/run_checkpoints.cpp|s/  status_.epoch = s.integer(\"epoch\") + 1;/&\n  run_.replica->optimizer().set_updates(s.integer(\"step\") - 1);/"
-  "a manifest before the shards|src/run/save_by_ranks.cpp|s/if (info.sha256.empty() \&\& first) {/if (info.sha256.empty() \&\& first \&\& false) {/"
+  "a manifest before the shards|src/saving/save_by_ranks.cpp|s/if (info.sha256.empty() \&\& first) {/if (info.sha256.empty() \&\& first \&\& false) {/"
 )

@@ -8,8 +8,8 @@
 #include "parallel/stage_weights.h"
 #include "parallel/stages.h"
 #include "run/run_setup.h"
-#include "run/save_by_ranks.h"
-#include "run/sent_files.h"
+#include "saving/save_by_ranks.h"
+#include "saving/sent_files.h"
 
 namespace starling {
 namespace {
@@ -19,12 +19,31 @@ int replica_ranks(const State& state) { return state.has("replica-ranks") ? stat
 
 }  // namespace
 
-void RunCheckpoints::save(bool last) {
-  if (run_.first()) run_.directory->require_owned();
+// A checkpoint that is being saved, and what was known when it began.
+struct RunCheckpoints::UnderWay {
+  UnderWay(int64_t of_step, bool is_last) : step(of_step), last(is_last) {}
+  const int64_t step;
+  const bool last;
+  std::optional<RankSave> save;
+  double waited = 0;  // seconds that training has waited for it
   const WallClock wall;
-  const double start = wall.seconds();
-  std::string complaint;
+  const double began = wall.seconds();
+  int64_t window = 0;  // of a stream: the first that it needs
+};
+
+RunCheckpoints::~RunCheckpoints() = default;
+
+void RunCheckpoints::save(bool last) {
+  advance(true);  // the one before
+  if (run_.first()) run_.directory->require_owned();
+  if (!copies_) copies_.emplace(run_.world.simulated ? 1 : run_.backend->threads(), run_.ranks_here());
+  under_way_ = std::make_unique<UnderWay>(run_.step(), last);
+  // The window before the one that comes next is needed too (first_window() in run_setup.cpp).
+  if (run_.text) under_way_->window = std::max<int64_t>(run_.stream->position().epoch - 1, 0);
+  current_ = true;
+  bool takes_part = false;
   run_.driver->for_checkpoint([&](Communicator& comm, const Tensor& own, const std::vector<Strategy::StateTensor>& strategy) {
+    takes_part = true;
     const SwappedParameters averaged(run_.model->parameters(), run_.replica->average());
     std::vector<Part> parts;
     std::string mark;
@@ -37,30 +56,53 @@ void RunCheckpoints::save(bool last) {
     RankState ranks(*run_.replica, *run_.mesh);
     if (auto shard = ranks.shard(own, strategy)) parts.push_back(std::move(*shard));
     CheckpointStore* checkpoints = run_.first() ? &run_.directory->checkpoints() : nullptr;
-    complaint = save_by_ranks(*run_.files, run_.config.train.output, checkpoints, run_.step(), parts, mark, comm, around);
-    if (checkpoints && complaint.empty())
-      run_.progress.event({{"type", "checkpoint"},
-                           {"step", run_.step()},
-                           {"directory", checkpoints->directory(run_.step())},
-                           {"seconds", wall.seconds() - start}});
+    under_way_->save.emplace(SavePlace{*run_.files, run_.config.train.output, checkpoints, run_.step(), mark}, comm);
+    if (beside_training_ && !last)
+      under_way_->save->begin(parts, around, *copies_, run_.world.simulated);
+    else
+      under_way_->save->save(parts, around);
   });
-  if (!complaint.empty()) return tell_failure(complaint, last);
-  saved_ = newest_ = run_.step();
+  under_way_->waited = under_way_->wall.seconds() - under_way_->began;
+  if (!takes_part) return under_way_.reset();
+  guard_.saved();
+  advance(last);
+}
+
+void RunCheckpoints::advance(bool wait) {
+  if (!under_way_) return;
+  const double begins = under_way_->wall.seconds();
+  const std::optional<std::string> complaint = under_way_->save->advance(wait);
+  under_way_->waited += under_way_->wall.seconds() - begins;
+  if (!complaint) return;
+  const auto ended = std::move(under_way_);
+  for (const std::string& line : ended->save->reports()) run_.say(line);
+  ended->save.reset();
+  if (!complaint->empty()) return tell_failure(*complaint, ended->step, ended->last);
+  complete(*ended);
+}
+
+void RunCheckpoints::complete(const UnderWay& saved) {
+  if (run_.first())
+    run_.progress.event({{"type", "checkpoint"},
+                         {"step", saved.step},
+                         {"directory", run_.directory->checkpoints().directory(saved.step)},
+                         {"seconds", saved.wall.seconds() - saved.began},
+                         {"waited_seconds", saved.waited}});
+  newest_ = saved.step;
+  saved_ = current_ ? saved.step : -1;
   again_ = wait_ = 0;
   if (later_ && run_.first()) remove_later();
   later_ = false;
-  guard_.saved();
   if (!run_.text) return;
-  // The window before the one that comes next is needed too (first_window() in run_setup.cpp).
-  if (!saved_windows_.empty() && saved_windows_.back().first == run_.step()) saved_windows_.pop_back();
-  saved_windows_.emplace_back(run_.step(), std::max<int64_t>(run_.stream->position().epoch - 1, 0));
+  if (!saved_windows_.empty() && saved_windows_.back().first == saved.step) saved_windows_.pop_back();
+  saved_windows_.emplace_back(saved.step, saved.window);
   if (std::ssize(saved_windows_) > run_.config.checkpoint.keep) saved_windows_.pop_front();
   if (std::ssize(saved_windows_) == run_.config.checkpoint.keep) run_.text->keep_from(saved_windows_.front().second);
 }
 
 // A full or failing disk is no reason to lose the run, unless there is nothing more to come.
-void RunCheckpoints::tell_failure(const std::string& complaint, bool last) {
-  const std::string what = fmt::format("the checkpoint of update {} cannot be saved: {}", run_.step(), complaint);
+void RunCheckpoints::tell_failure(const std::string& complaint, int64_t step, bool last) {
+  const std::string what = fmt::format("the checkpoint of update {} cannot be saved: {}", step, complaint);
   const std::string newest = newest_ < 0 ? "there is none so far" : fmt::format("the newest one is of update {}", newest_);
   if (last) {
     if (!run_.first()) run_.comm().barrier().wait(kNoDeadline);  // rank 0 reports it, and ends the others
@@ -70,13 +112,13 @@ void RunCheckpoints::tell_failure(const std::string& complaint, bool last) {
   again_ = run_.step() + wait_;
   if (!run_.first()) return;
   run_.say(fmt::format("warning: {}; {}; training goes on, and the next try follows after update {}", what, newest, again_));
-  run_.progress.event({{"type", "checkpoint-failed"}, {"step", run_.step()}, {"reason", complaint}});
+  run_.progress.event({{"type", "checkpoint-failed"}, {"step", step}, {"reason", complaint}});
 }
 
 // Removes the checkpoints of updates from which the run has gone back.
 void RunCheckpoints::remove_later() {
   try {
-    run_.directory->checkpoints().remove_after(run_.step());
+    run_.directory->checkpoints().remove_after(newest_);
   } catch (const IoError& e) {
     run_.say(fmt::format("warning: the checkpoints after update {} are of a run that went back, and cannot be removed: {}", run_.step(),
                          e.what()));
@@ -84,6 +126,7 @@ void RunCheckpoints::remove_later() {
 }
 
 bool RunCheckpoints::went_back() {
+  advance(true);
   outdated();
   again_ = wait_ = 0;
   if (newest_ <= run_.step()) return false;

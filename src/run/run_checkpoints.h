@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "decode/model_directory.h"
-#include "run/rank_state.h"
 #include "run/run_guard.h"
 #include "run/run_parts.h"
 #include "run/validation_loop.h"
+#include "saving/copies.h"
+#include "saving/rank_state.h"
 #include "storage/checkpoint.h"
 #include "storage/state.h"
 
@@ -17,26 +18,32 @@ namespace starling {
 
 class RunCheckpoints {
  public:
-  // The arguments must outlive this.
-  RunCheckpoints(RunParts& run, RunStatus& status, ValidationLoop& validations, ActionsByTime& by_time, RunGuard& guard)
-      : run_(run), status_(status), validations_(validations), by_time_(by_time), guard_(guard) {}
+  // The references must outlive this. beside_training: checkpoints may be.
+  RunCheckpoints(RunParts& run, RunStatus& status, ValidationLoop& validations, ActionsByTime& by_time, RunGuard& guard,
+                 bool beside_training)
+      : run_(run), status_(status), validations_(validations), by_time_(by_time), guard_(guard), beside_training_(beside_training) {}
+  ~RunCheckpoints();
 
   // Resumes from the checkpoint in the run directory, if there is one. Collective.
   void resume();
-  // Saves the run as it is. Collective as RunDriver says. If that fails, training goes on with a warning, and the next try is due after a
-  // tenth of the usual distance, and after each failure twice as long, at most the usual distance; where this is the run's `last`
-  // checkpoint, it throws IoError.
+  // Saves the run as it is, or begins to: then advance() ends it. Collective as RunDriver says. If that fails, training goes on with a
+  // warning, and the next try is due after a tenth of the usual distance, and after each failure twice as long, at most the usual distance;
+  // where this is the run's `last` checkpoint, it is complete on return, or IoError is thrown.
   void save(bool last);
+  // After an update: goes on with a checkpoint that is written beside training. wait: until it is complete or has failed. Collective.
+  void advance(bool wait);
   // Whether a checkpoint that could not be saved is due again after this update.
   bool due_again() const { return again_ > 0 && run_.step() >= again_; }
   // Whether the newest checkpoint is of this update and nothing has changed since.
   bool current() const { return saved_ == run_.step(); }
-  void outdated() { saved_ = -1; }
+  void outdated() { saved_ = -1, current_ = false; }
   // The run has gone back. Returns whether there are checkpoints of later updates; the next one that is saved removes them.
   bool went_back();
 
  private:
-  void tell_failure(const std::string& complaint, bool last);
+  struct UnderWay;
+  void tell_failure(const std::string& complaint, int64_t step, bool last);
+  void complete(const UnderWay& saved);
   void remove_later();
   std::vector<Part> parts_of_first(const FetchWeights& fetch) const;
   std::optional<Loaded> checkpoint() const;
@@ -52,12 +59,16 @@ class RunCheckpoints {
   ValidationLoop& validations_;
   ActionsByTime& by_time_;
   RunGuard& guard_;
+  const bool beside_training_;
   int64_t saved_ = -1;                                     // update of the newest checkpoint, if nothing has changed since
   int64_t newest_ = -1;                                    // update of the newest checkpoint; -1: none
+  bool current_ = true;                                    // nothing has changed since the save under way began
   bool later_ = false;                                     // there are checkpoints of updates from which the run has gone back
   int64_t again_ = 0;                                      // update after which to try again; 0: the last try succeeded
   int64_t wait_ = 0;                                       // updates before that; longer after each failure
   std::deque<std::pair<int64_t, int64_t>> saved_windows_;  // of a stream: of the newest checkpoints, update and first window needed
+  std::optional<Copies> copies_;
+  std::unique_ptr<UnderWay> under_way_;
 };
 
 }  // namespace starling

@@ -10,8 +10,8 @@
 #include "evaluation/validation.h"
 #include "parallel/stages.h"
 #include "run/run_tokens.h"
-#include "run/sent_files.h"
 #include "run/update_loop.h"
+#include "saving/sent_files.h"
 #include "settings/micro_batch.h"
 #include "strategies/factory.h"
 

@@ -97,6 +97,7 @@ class Trainer {
       checkpoints_.outdated();
     }
     if (validations_.owed()) status_.stopped = true;
+    checkpoints_.advance(true);
     if (!checkpoints_.current()) save(true);
     if (!status_.stopped && run_.driver->synchronous()) validations_.require_best_saved();
     reports_.end();
@@ -194,6 +195,7 @@ class Trainer {
     status_.over = control.finished > 0;
     status_.epoch = made.epoch + 1;
     reports_.add(made.result);
+    checkpoints_.advance(false);
     if (run_.driver->updated(before)) {
       const int64_t factor = run_.growth ? run_.growth->factor() : 1;
       due_ = loop_->count(run_.every, run_.noise);
@@ -279,7 +281,7 @@ class Trainer {
   ActionsByTime by_time_{config_};
   std::optional<UpdateLoop> loop_;
   RunGuard guard_{run_};
-  RunCheckpoints checkpoints_{run_, status_, validations_, by_time_, guard_};
+  RunCheckpoints checkpoints_{run_, status_, validations_, by_time_, guard_, config_.checkpoint.beside_training && !watch_.paused};
   PostUpdateActions due_;  // after it
 };
 

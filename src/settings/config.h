@@ -247,6 +247,7 @@ struct CheckpointConfig {
   int64_t every = 0;   // updates, 0: see distances() in run/post_update_actions.h
   double minutes = 0;  // 0: off
   int64_t keep = 3;
+  bool beside_training = true;
 };
 template <class Visitor>
 void visit(Visitor& v, CheckpointConfig& c) {
@@ -255,6 +256,9 @@ void visit(Visitor& v, CheckpointConfig& c) {
           1000000000);
   v.field("minutes", c.minutes, "most minutes between two checkpoints, whatever every says; 0 = off", 0.0, kMostMinutes);
   v.field("keep", c.keep, "most recent checkpoints that are kept, besides the best", 1, 1000000);
+  v.field("beside-training", c.beside_training,
+          "copy what a checkpoint needs, and write it while training goes on, where there is memory for the copy and all ranks see the run "
+          "directory");
 }
 
 struct LogConfig {

@@ -347,18 +347,21 @@ void CheckpointStore::save(int64_t step, std::span<const Part> parts) {
 
 std::unique_ptr<Publication> CheckpointStore::begin(int64_t step) { return std::make_unique<Publication>(files_, directory(step), step); }
 
-void CheckpointStore::commit(Publication& publication) {
+void CheckpointStore::commit(Publication& publication, const Report& report) {
   publication.commit();
   known_sound_.insert(publication.step());
   last_saved_ = publication.step();
+  const Report usual = report ? std::exchange(report_, report) : report_;
   for (const bool again : {true, false}) {
     try {
       clear_away();
-      return prune();
+      prune();
+      break;
     } catch (const IoError& error) {  // the new checkpoint is safe; a surplus old one is no reason to stop
       if (!again && report_) report_(error.what());
     }
   }
+  report_ = usual;
 }
 
 void CheckpointStore::save_best(int64_t step, std::span<const Part> parts) { publish(files_, join_path(run_, "best"), step, parts); }

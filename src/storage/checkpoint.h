@@ -107,7 +107,8 @@ class CheckpointStore {
   void save(int64_t step, std::span<const Part> parts);
   // The same in two steps: parts written in between, by any process that sees the directory, are added to the publication.
   std::unique_ptr<Publication> begin(int64_t step);
-  void commit(Publication& publication);
+  // report: receives the lines in place of the store's, if given.
+  void commit(Publication& publication, const Report& report = {});
   // Replaces <run>/best, with the same guarantees.
   void save_best(int64_t step, std::span<const Part> parts);
   std::optional<Loaded> latest();

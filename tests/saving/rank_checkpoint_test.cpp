@@ -1,5 +1,5 @@
 // Files of one rank's state: any other division of the parameters can read them, as it can those of older versions.
-#include "run/rank_checkpoint.h"
+#include "saving/rank_checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "run/rank_checkpoint.h"
+#include "saving/rank_checkpoint.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "run/sent_files.h"
+#include "saving/sent_files.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,9 +10,9 @@ namespace starling {
 namespace {
 
 constexpr Tag kPartTag = 2;
-constexpr size_t kPiece = 4 << 20;  // bytes a message
+constexpr size_t kMessage = 4 << 20;  // bytes
 
-Tensor piece() { return Tensor({static_cast<int64_t>(kPiece)}, DType::i8); }
+Tensor piece() { return Tensor({static_cast<int64_t>(kMessage)}, DType::i8); }
 
 // What tells one checkpoint from another of the same path: its list of hashes. Without one, sizes must do.
 std::string mark_of(FileSystem& files, const std::string& directory, const std::vector<std::string>& names) {
@@ -27,10 +27,10 @@ std::string mark_of(FileSystem& files, const std::string& directory, const std::
 
 void SendingSink::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const size_t n = std::min(bytes.size(), kPiece - filled_);
+    const size_t n = std::min(bytes.size(), kMessage - filled_);
     std::memcpy(piece_.host_bytes().data() + filled_, bytes.data(), n);
     bytes = bytes.subspan(n);
-    if ((filled_ += n) == kPiece) send();
+    if ((filled_ += n) == kMessage) send();
   }
 }
 
@@ -51,7 +51,7 @@ void Incoming::discard() {
 }
 
 std::span<const std::byte> Incoming::next() {
-  const auto n = std::min<uint64_t>(left_, kPiece);
+  const auto n = std::min<uint64_t>(left_, kMessage);
   comm_.receive(piece_.slice(0, Shape{static_cast<int64_t>(n)}), from_, kPartTag).wait(kNoDeadline);
   left_ -= n;
   return piece_.host_bytes().first(n);
@@ -98,7 +98,7 @@ SeenDirectory::SeenDirectory(FileSystem& files, Communicator& comm, const std::s
         };
         record([&] { files.read_pieces(join_path(directory, names[i]), pass); });
         if (sent < size && complaint.empty()) complaint = fmt::format("{} has become shorter", join_path(directory, names[i]));
-        for (const std::vector<std::byte> rest(sent < size ? kPiece : 0); sent < size;) pass(rest);  // which is waited for
+        for (const std::vector<std::byte> rest(sent < size ? kMessage : 0); sent < size;) pass(rest);  // which is waited for
         sink.send();
       } else if (r == comm.rank()) {
         Incoming incoming(comm, 0, size);

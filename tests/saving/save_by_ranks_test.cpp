@@ -1,6 +1,6 @@
 // A checkpoint that several ranks write: whole or not there, whichever rank is killed or fails at whichever file operation, and whether
 // the ranks see one directory or not.
-#include "run/save_by_ranks.h"
+#include "saving/save_by_ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

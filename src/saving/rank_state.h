@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "replica/replica.h"
-#include "run/rank_checkpoint.h"
+#include "saving/rank_checkpoint.h"
 
 namespace starling {
 

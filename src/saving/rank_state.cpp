@@ -1,4 +1,4 @@
-#include "run/rank_state.h"
+#include "saving/rank_state.h"
 
 #include <algorithm>
 #include <cstring>

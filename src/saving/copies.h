@@ -1,0 +1,32 @@
+// Copies of files that are written later, in memory that is kept from one checkpoint to the next: its pages are there then, which takes
+// longer than the copying.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "storage/checkpoint.h"
+
+namespace starling {
+
+class Copies {
+ public:
+  // threads: that copy a large piece together; sharing: ranks that share this host's memory.
+  explicit Copies(int threads = 1, int sharing = 1) : threads_(threads), sharing_(sharing) {}
+  // Whether there is memory for copies of these parts, with some to spare.
+  bool fit(std::span<const Part> parts) const;
+  // Returns parts with the same content, which stays until the next call. Throws what a part's write throws.
+  std::vector<Part> of(std::span<const Part> parts);
+
+ private:
+  struct Block {
+    std::unique_ptr<std::byte[]> bytes;
+    uint64_t capacity = 0;
+  };
+  const int threads_, sharing_;
+  std::vector<Block> blocks_;  // by the parts' order
+};
+
+}  // namespace starling
