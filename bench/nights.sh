@@ -15,12 +15,13 @@ for ((p = 0; p < processes; ++p)); do
 done
 wait
 grep -hvE '^ *[0-9]+ [a-z]|^[0-9]+ runs' "$results"/* || true  # what was wrong
-sort -k2 "$results"/* | awk '
+sort -k2 "$results"/* | awk -v seeds="$seeds" '
   /^ *[0-9]+ [a-z]/ && !/runs of/ { n = $1; $1 = ""; count[$0] += n }
-  / runs of / { runs += $1; starts += $7; updates += $10; failed += $(NF - 1); ++ended; layouts = $4 }
+  / runs of / { runs += $1; starts += $7; updates += $10; failed += $(NF - 1); layouts = $4 }
   END {
     for (what in count) printf "%10d%s\n", count[what], what | "sort -k2"
     close("sort -k2")
     printf "%d runs of %d layouts in %d starts and %d updates: %d failed\n", runs, layouts, starts, updates, failed
-    exit !(failed == 0 && ended > 0)
+    if (runs != seeds) printf "only %d of %d runs were made: a program has crashed\n", runs, seeds
+    exit !(failed == 0 && runs == seeds)
   }'

@@ -10,7 +10,7 @@ copy=$(mktemp -d)
 source "bench/planted_bugs/$suite.sh"
 trap 'rm -rf "$copy"' EXIT
 git ls-files -z | xargs -0 cp --parents -t "$copy"
-cmake -S "$copy" -B "$copy/build" -DCMAKE_BUILD_TYPE=Release --log-level=ERROR >/dev/null
+cmake -S "$copy" -B "$copy/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON --log-level=ERROR >/dev/null
 build() { cmake --build "$copy/build" --parallel "$(nproc)" --target "$target" 2>&1; }
 output=$(build) || { tail -20 <<<"$output" >&2; exit 1; }
 output=$(tests) || { tail -20 <<<"$output" >&2; echo "the tests fail without a planted mistake" >&2; exit 1; }
@@ -30,7 +30,10 @@ for bug in "${bugs[@]}"; do
       echo "NOT FOUND  $name"
       status=1
     else
-      found=$(sed -n -e 's/^  \(start [0-9]*: .*\)/\1/p' -e 's/^\(without faults: .*\)/\1/p' -e 's/^\[  FAILED  \] \([A-Za-z0-9_.\/]*\).*/\1/p' <<<"$output" | head -1)
+      found=$(sed -n \
+        -e 's/^  \(start [0-9]*: .*\)/\1/p' \
+        -e 's/^\(without faults: .*\)/\1/p' \
+        -e 's/^\[  FAILED  \] \([A-Za-z0-9_.\/]*\).*/\1/p' <<<"$output" | head -1)
       echo "found by ${found:-the program, which ended}  ($name)"
     fi
   fi

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/ops.h"
 #include "autograd/shards.h"
 #include "base/range.h"
 

@@ -33,7 +33,7 @@ class Guard {
   Verdict updated(int64_t step, double loss, double gradient_norm);
   // Takes an update whose loss or gradient was not finite: it has changed nothing. Throws DivergedError if the run cannot go back.
   Verdict not_finite(int64_t step, const std::string& why);
-  // Called after a checkpoint was saved, from which a resumed run would begin.
+  // Called after the state of a checkpoint was taken, from which a resumed run would begin.
   void saved(int64_t step);
   // Returns the factor on the learning rate of an update.
   double rate_factor(int64_t step) const;

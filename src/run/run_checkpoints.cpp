@@ -33,6 +33,8 @@ struct RunCheckpoints::UnderWay {
 
 RunCheckpoints::~RunCheckpoints() = default;
 
+bool RunCheckpoints::due_again() const { return !under_way_ && again_ > 0 && run_.step() >= again_; }
+
 void RunCheckpoints::save(bool last) {
   advance(true);  // the one before
   if (run_.first()) run_.directory->require_owned();
@@ -111,7 +113,10 @@ void RunCheckpoints::tell_failure(const std::string& complaint, int64_t step, bo
   wait_ = std::clamp<int64_t>(2 * wait_, std::max<int64_t>(1, run_.every.saves / 10), std::max<int64_t>(1, run_.every.saves));
   again_ = run_.step() + wait_;
   if (!run_.first()) return;
-  run_.say(fmt::format("warning: {}; {}; training goes on, and the next try follows after update {}", what, newest, again_));
+  const std::string next = status_.stopped || run_.driver->finished()
+                               ? "it is tried once more"
+                               : fmt::format("training goes on, and the next try follows after update {}", again_);
+  run_.say(fmt::format("warning: {}; {}; {}", what, newest, next));
   run_.progress.event({{"type", "checkpoint-failed"}, {"step", step}, {"reason", complaint}});
 }
 
@@ -120,8 +125,8 @@ void RunCheckpoints::remove_later() {
   try {
     run_.directory->checkpoints().remove_after(newest_);
   } catch (const IoError& e) {
-    run_.say(fmt::format("warning: the checkpoints after update {} are of a run that went back, and cannot be removed: {}", run_.step(),
-                         e.what()));
+    run_.say(
+        fmt::format("warning: the checkpoints after update {} are of a run that went back, and cannot be removed: {}", newest_, e.what()));
   }
 }
 
@@ -185,7 +190,7 @@ void RunCheckpoints::resume() {
   std::vector<std::string> tensors;
   for (const PartInfo& part : loaded->files)
     if (part.name.ends_with(".safetensors")) tensors.push_back(part.name);
-  const SeenDirectory seen(*run_.files, run_.comm(), loaded->directory, tensors, run_.leads());
+  const SeenDirectory seen(*run_.files, run_.comm(), run_.config.train.output, loaded->directory, tensors, run_.leads());
   std::optional<RankCheckpoints> shards;
   if (run_.leads()) {
     Loaded here = *loaded;

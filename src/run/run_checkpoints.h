@@ -18,7 +18,7 @@ namespace starling {
 
 class RunCheckpoints {
  public:
-  // The references must outlive this. beside_training: checkpoints may be.
+  // The references must outlive this. beside_training: whether checkpoints may be written while training goes on.
   RunCheckpoints(RunParts& run, RunStatus& status, ValidationLoop& validations, ActionsByTime& by_time, RunGuard& guard,
                  bool beside_training)
       : run_(run), status_(status), validations_(validations), by_time_(by_time), guard_(guard), beside_training_(beside_training) {}
@@ -32,8 +32,9 @@ class RunCheckpoints {
   void save(bool last);
   // After an update: goes on with a checkpoint that is written beside training. wait: until it is complete or has failed. Collective.
   void advance(bool wait);
+  bool under_way() const { return under_way_ != nullptr; }
   // Whether a checkpoint that could not be saved is due again after this update.
-  bool due_again() const { return again_ > 0 && run_.step() >= again_; }
+  bool due_again() const;
   // Whether the newest checkpoint is of this update and nothing has changed since.
   bool current() const { return saved_ == run_.step(); }
   void outdated() { saved_ = -1, current_ = false; }

@@ -55,7 +55,7 @@ void take_initial_weights(RunParts& run) {
   run.wait_for_first();
   const std::string directory = broadcast_text(run.comm(), initial ? initial->directory : "");
   if (directory.empty()) return;
-  const SeenDirectory seen(*run.files, run.comm(), directory, {"model.safetensors"}, run.leads());
+  const SeenDirectory seen(*run.files, run.comm(), run.config.train.output, directory, {"model.safetensors"}, run.leads());
   if (run.leads()) load_weights(*run.files, join_path(seen.path(), "model.safetensors"), run.model->parameters());
   run.say(fmt::format("weights and vocabulary from {}", directory));
   // Only until the first update: the initial model is validated as it is.

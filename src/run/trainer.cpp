@@ -97,9 +97,9 @@ class Trainer {
       checkpoints_.outdated();
     }
     if (validations_.owed()) status_.stopped = true;
-    checkpoints_.advance(true);
+    advance_checkpoint(true);
     if (!checkpoints_.current()) save(true);
-    if (!status_.stopped && run_.driver->synchronous()) validations_.require_best_saved();
+    if (!status_.stopped) validations_.require_best_saved();
     reports_.end();
     return conclude();
   }
@@ -145,6 +145,13 @@ class Trainer {
   void save(bool last) {
     const double start = run_.clock().seconds();
     checkpoints_.save(last);
+    reports_.pause(run_.clock().seconds() - start);
+  }
+
+  void advance_checkpoint(bool wait) {
+    if (!checkpoints_.under_way()) return;
+    const double start = run_.clock().seconds();
+    checkpoints_.advance(wait);
     reports_.pause(run_.clock().seconds() - start);
   }
 
@@ -195,7 +202,7 @@ class Trainer {
     status_.over = control.finished > 0;
     status_.epoch = made.epoch + 1;
     reports_.add(made.result);
-    checkpoints_.advance(false);
+    advance_checkpoint(false);
     if (run_.driver->updated(before)) {
       const int64_t factor = run_.growth ? run_.growth->factor() : 1;
       due_ = loop_->count(run_.every, run_.noise);

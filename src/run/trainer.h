@@ -22,8 +22,7 @@ struct TrainingWatch {
   // Receives each line of events.jsonl on rank 0 (docs/reference/events.md), from the thread that trains.
   std::function<void(std::string_view json)> event;
   // Called around what is not training: validation, reports, checkpoints, which are then complete before it goes on. A run begins paused,
-  // with its preparation. synchronous: all ranks
-  // take part, so that the caller may use the communicator.
+  // with its preparation. synchronous: all ranks take part, so that the caller may use the communicator.
   std::function<void(bool synchronous)> paused, resumed;
   // Called after each update with the updates done, the target tokens of this rank's share, and Strategy::aside_bytes().
   std::function<void(int64_t step, int64_t tokens, int64_t aside)> updated;

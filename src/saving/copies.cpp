@@ -9,7 +9,7 @@ namespace starling {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;  // bytes that a thread copies at once
-constexpr double kSpare = 1.5;      // of the memory that copies need, what must be usable
+constexpr double kSpare = 3;        // times the memory that copies need must be usable
 
 // Writes into memory of the given size, beyond it into a string.
 class CopyingSink final : public ByteSink {

@@ -1,9 +1,8 @@
-// Copies of files that are written later, in memory that is kept from one checkpoint to the next: its pages are there then, which takes
-// longer than the copying.
+// Copies of files that are written later, in memory that is kept from one checkpoint to the next: getting new pages from the system takes
+// longer than copying.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,7 +14,7 @@ class Copies {
  public:
   // threads: that copy a large piece together; sharing: ranks that share this host's memory.
   explicit Copies(int threads = 1, int sharing = 1) : threads_(threads), sharing_(sharing) {}
-  // Whether there is memory for copies of these parts, with some to spare.
+  // Whether copies of these parts take at most a third of the memory that is usable: micro-batches take half of it.
   bool fit(std::span<const Part> parts) const;
   // Returns parts with the same content, which stays until the next call. Throws what a part's write throws.
   std::vector<Part> of(std::span<const Part> parts);

@@ -21,12 +21,32 @@ std::string complaint_of(const std::function<void()>& body) {
   return "";
 }
 
+// Passes pieces on until the checkpoint is given up: a rank that has failed elsewhere is not to go on writing for minutes.
+class EndableSink final : public ByteSink {
+ public:
+  EndableSink(ByteSink& to, const std::atomic<bool>& given_up) : to_(to), given_up_(given_up) {}
+  using ByteSink::write;
+  void write(std::span<const std::byte> bytes) override {
+    for (constexpr size_t kPiece = 4 << 20; !bytes.empty(); bytes = bytes.subspan(std::min(kPiece, bytes.size()))) {
+      if (given_up_) throw IoError("the checkpoint is given up, since the run has ended");
+      to_.write(bytes.first(std::min(kPiece, bytes.size())));
+    }
+  }
+
+ private:
+  ByteSink& to_;
+  const std::atomic<bool>& given_up_;
+};
+
 }  // namespace
 
 RankSave::RankSave(SavePlace place, Communicator& comm)
     : place_(std::move(place)), comm_(comm), aside_(checkpoint_aside(place_.run_directory, place_.step)), votes_({1}, DType::f64) {}
 
-RankSave::~RankSave() { join(); }
+RankSave::~RankSave() {
+  given_up_ = true;
+  join();
+}
 
 std::string RankSave::of_rank(int rank, const std::string& why) const {
   return comm_.size() == 1 ? why : fmt::format("rank {} on {}: {}", rank, comm_.host(rank), why);
@@ -87,7 +107,7 @@ std::string RankSave::collect(std::span<const Part> own, const Json& mine) {
     if (const auto error = all[static_cast<size_t>(r)]["error"].get<std::string>(); !error.empty()) return of_rank(r, error);
   for (int r = 0; r < comm_.size(); ++r)
     for (size_t i = 0; const Json& part : all[static_cast<size_t>(r)]["parts"]) {
-      const Part* sent = r == comm_.rank() ? &own[i] : nullptr;
+      const Part* sent = r == comm_.rank() && i < own.size() ? &own[i] : nullptr;
       ++i;
       PartInfo info{part["name"], part["size"], part["sha256"]};
       if (info.sha256.empty() && first) {
@@ -142,7 +162,7 @@ void RankSave::begin(std::span<const Part> own, const AroundWriting& around, Cop
   at_once_ = at_once;
   result_ = open();
   if (!result_.empty()) return;
-  const bool writes = sees(), beside = writes && copies.fit(own);
+  const bool writes = sees(), beside = writes && (at_once || copies.fit(own));
   bool all = beside;
   if (comm_.size() > 1)
     for (const std::string& of_rank : gather_texts(comm_, beside ? "beside" : "")) all = all && of_rank == "beside";
@@ -150,11 +170,21 @@ void RankSave::begin(std::span<const Part> own, const AroundWriting& around, Cop
     result_ = finish(own, around, writes);
     return;
   }
-  around.before();
-  copied_ = copies.of(own);
-  around.after();
   phase_ = Phase::writing;
-  run([this] { written_ = write(copied_, true); });
+  around.before();
+  if (at_once)
+    written_ = write(own, true);
+  else
+    copied_ = copies.of(own);
+  around.after();
+  for (Part& part : copied_)
+    part.write = [this, write = std::move(part.write)](ByteSink& to) {
+      EndableSink sink(to, given_up_);
+      write(sink);
+    };
+  run([this] {
+    if (!at_once_) written_ = write(copied_, true);
+  });
 }
 
 std::optional<std::string> RankSave::advance(bool wait) {

@@ -36,7 +36,7 @@ class RankSave {
  public:
   // The communicator has all ranks that save, and must outlive this.
   RankSave(SavePlace place, Communicator& comm);
-  // Waits until nothing is written any more; what was written of a checkpoint that is not complete is removed.
+  // Gives up a checkpoint that is not complete, and removes what was written of it.
   ~RankSave();
   RankSave(const RankSave&) = delete;
 
@@ -81,7 +81,7 @@ class RankSave {
   std::string result_;
   std::thread thread_;
   std::exception_ptr error_;
-  std::atomic<bool> ended_ = false;
+  std::atomic<bool> ended_ = false, given_up_ = false;
   Tensor votes_;
   std::optional<Pending> vote_;
 };

@@ -57,17 +57,12 @@ std::span<const std::byte> Incoming::next() {
   return piece_.host_bytes().first(n);
 }
 
-SeenDirectory::SeenDirectory(FileSystem& files, Communicator& comm, const std::string& directory, const std::vector<std::string>& names,
-                             bool wanted)
-    : files_(files), directory_(directory) {
+SeenDirectory::SeenDirectory(FileSystem& files, Communicator& comm, const std::string& run_directory, const std::string& directory,
+                             const std::vector<std::string>& names, bool wanted)
+    : directory_(directory), copy_{files, ""} {
   if (comm.size() == 1) return;
   const bool first = comm.rank() == 0;
-  nlohmann::json told;
-  if (first) {
-    told["mark"] = mark_of(files, directory, names);
-    for (const std::string& name : names) told["sizes"].push_back(files.info(join_path(directory, name)).size);
-  }
-  told = nlohmann::json::parse(broadcast_text(comm, first ? told.dump() : ""));
+  const std::string copy = join_path(run_directory, fmt::format(".tmp-received-{}", comm.rank()));
   std::string complaint;
   const auto record = [&](const std::function<void()>& body) {
     try {
@@ -76,14 +71,21 @@ SeenDirectory::SeenDirectory(FileSystem& files, Communicator& comm, const std::s
       if (complaint.empty()) complaint = e.what();
     }
   };
-  bool lacks = false;
-  if (wanted && !first)
+  nlohmann::json told = {{"mark", ""}, {"sizes", std::vector<uint64_t>(names.size())}};
+  if (first)
     record([&] {
-      lacks = files.info(directory).kind != FileKind::directory || mark_of(files, directory, names) != told["mark"];
+      told["mark"] = mark_of(files, directory, names);
+      for (size_t i = 0; i < names.size(); ++i) told["sizes"][i] = files.info(join_path(directory, names[i])).size;
+    });
+  told = nlohmann::json::parse(broadcast_text(comm, first ? told.dump() : ""));
+  bool lacks = false;
+  if (!first)
+    record([&] {
+      files.remove_all(copy);
+      lacks = wanted && (files.info(directory).kind != FileKind::directory || mark_of(files, directory, names) != told["mark"]);
       if (!lacks) return;
-      copy_ = join_path(parent_path(directory), fmt::format(".tmp-received-{}", comm.rank()));
-      files.remove_all(copy_);
-      files.make_directories(copy_);
+      copy_.path = copy;
+      files.make_directories(copy);
     });
   const std::vector<std::string> all = gather_texts(comm, lacks ? "lacks" : "");
   for (int r = 1; r < comm.size(); ++r)
@@ -103,24 +105,23 @@ SeenDirectory::SeenDirectory(FileSystem& files, Communicator& comm, const std::s
       } else if (r == comm.rank()) {
         Incoming incoming(comm, 0, size);
         record([&] {
-          const auto file = files.create(join_path(copy_, names[i]), size);
+          const auto file = files.create(join_path(copy, names[i]), size);
           incoming.pass_to(*file);
           file->close();
         });
         incoming.discard();
       }
     }
+  comm.barrier().wait(kNoDeadline);  // sending takes long; the gather has the usual deadline
   const std::vector<std::string> complaints = gather_texts(comm, complaint);
   for (int r = 0; r < comm.size(); ++r)
-    if (const std::string& text = complaints[static_cast<size_t>(r)]; !text.empty()) {
-      if (!copy_.empty()) files_.remove_all(copy_);
+    if (const std::string& text = complaints[static_cast<size_t>(r)]; !text.empty())
       throw IoError(fmt::format("rank {} on {}: {}", r, comm.host(r), text));
-    }
 }
 
-SeenDirectory::~SeenDirectory() {
+SeenDirectory::Copy::~Copy() {
   try {
-    if (!copy_.empty()) files_.remove_all(copy_);
+    if (!path.empty()) files.remove_all(path);
   } catch (...) {  // the next start removes it
   }
 }

@@ -40,21 +40,24 @@ class Incoming {
 };
 
 // A checkpoint or model directory of rank 0 as this rank sees it: the directory itself, or a copy of some of its files that rank 0 has
-// sent, beside it and named .received-RANK, which is removed with this object.
+// sent, .tmp-received-RANK in the run directory, which is removed with this object, and at the rank's next start if the process was killed.
 class SeenDirectory {
  public:
   // Collective. wanted: whether this rank wants to read it; names: the files that it may read, the same on all ranks. Throws on all ranks
   // IoError, naming the rank, if a file cannot be read or written.
-  SeenDirectory(FileSystem& files, Communicator& comm, const std::string& directory, const std::vector<std::string>& names, bool wanted);
-  ~SeenDirectory();
+  SeenDirectory(FileSystem& files, Communicator& comm, const std::string& run_directory, const std::string& directory,
+                const std::vector<std::string>& names, bool wanted);
   SeenDirectory(const SeenDirectory&) = delete;
-  const std::string& path() const { return copy_.empty() ? directory_ : copy_; }
+  const std::string& path() const { return copy_.path.empty() ? directory_ : copy_.path; }
 
  private:
-  void receive(Communicator& comm, const std::vector<std::string>& names);
-  FileSystem& files_;
+  struct Copy {
+    ~Copy();
+    FileSystem& files;
+    std::string path;  // "": there is none
+  };
   const std::string directory_;
-  std::string copy_;
+  Copy copy_;
 };
 
 }  // namespace starling

@@ -62,6 +62,7 @@ Engine::Engine(const Scenario& scenario, bool traced)
       if (s.rank == r) rank_r.slow.push_back({at_seconds(s.from_s), at_seconds(s.until_s), s.factor});
     all.push_back(r);
   }
+  for (const LinkFault& fault : scenario.link_faults) cuts_ = cuts_ || fault.factor == 0;
   crashes_ = scenario.crashes;
   std::stable_sort(crashes_.begin(), crashes_.end(),
                    [](const Crash& a, const Crash& b) { return a.at_s != b.at_s ? a.at_s > b.at_s : a.rank > b.rank; });

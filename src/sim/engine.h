@@ -204,6 +204,7 @@ class Engine {
   void fail_all(const std::exception_ptr& error, std::string text);
   void arm_deadline(Rank& r);
   Time notices(const Rank& r, const SimOperation& op) const;
+  void require_heard(const SimOperation& op);
   Time piece_time(Rank& r, const Work& work);
   void piece_timed(Rank& r);
   void start_sharing(Rank& r);
@@ -237,9 +238,9 @@ class Engine {
   uint64_t next_number_ = 0, ended_ = 0;  // of events; of operations that have ended
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   std::priority_queue<std::pair<Time, int>, std::vector<std::pair<Time, int>>, std::greater<>> deadlines_;
-  std::vector<Crash> crashes_;  // those to come, the next one last
-  Rank* awaited_ = nullptr;     // the baton is reserved for this rank, whose body still computes
-  bool any_crashed_ = false;
+  std::vector<Crash> crashes_;               // those to come, the next one last
+  Rank* awaited_ = nullptr;                  // the baton is reserved for this rank, whose body still computes
+  bool any_crashed_ = false, cuts_ = false;  // cuts_: the network of some node is cut at some time
   std::exception_ptr first_error_;
   std::string failure_;  // "rank 3 failed: ..."
   std::unordered_map<Channel, Queue, ChannelHash> channels_;

@@ -72,10 +72,11 @@ void Engine::arm_deadline(Rank& r) {
 
 // Returns when a rank that waits learns that one that it needs is lost, as by the heartbeats of a real run: however long it would wait.
 Time Engine::notices(const Rank& r, const SimOperation& op) const {
+  if (!any_crashed_ && !cuts_) return INT64_MAX;
   const Time silence = at_seconds(op.silence_s);
   Time earliest = INT64_MAX;
   for (const Rank& other : ranks_) {
-    if (other.id == r.id || !op.needs(other.id)) continue;
+    if (other.id == r.id || (!other.crashed && !cuts_) || !op.needs(other.id)) continue;
     if (other.crashed) earliest = std::min(earliest, std::max(now_, other.crashed_at + silence));
     if (other.node == r.node) continue;
     for (const int node : {other.node, r.node})
@@ -111,7 +112,16 @@ bool Engine::done(SimOperation& op) {
 
 void Engine::wait(SimOperation& op, double deadline_s) {
   Lock lock = enter(op.rank);
+  require_heard(op);
   if (!op.complete) wait(lock, op, deadline_s);
+}
+
+// As over MPI, what has ended is no comfort if a rank that it needed has been lost for long: else one that always finds something that has
+// ended would never notice.
+void Engine::require_heard(const SimOperation& op) {
+  Rank& r = rank(op.rank);
+  if (first_error_ || notices(r, op) > now_) return;
+  throw PeerError(fmt::format("rank {} ({}): {} cannot go on; {}", r.id, host_name(r.node), op.name(), op.late()));
 }
 
 size_t Engine::wait_any(std::span<SimOperation* const> parts, double deadline_s) {
@@ -122,8 +132,10 @@ size_t Engine::wait_any(std::span<SimOperation* const> parts, double deadline_s)
       if (parts[i]->ended > 0 && (best == parts.size() || parts[i]->ended < parts[best]->ended)) best = i;
     return best;
   };
+  auto any = any_crashed_ || cuts_ ? std::make_shared<AnyOperation>(*this, parts) : nullptr;
+  if (any) require_heard(*any);
   if (const size_t i = first(); i < parts.size()) return i;
-  const auto any = std::make_shared<AnyOperation>(*this, parts);
+  if (!any) any = std::make_shared<AnyOperation>(*this, parts);
   wait(lock, *any, deadline_s);
   return first();
 }

@@ -38,6 +38,7 @@ class Elastic : public testing::Test {
       for (const Layout& second : layouts) {
         const Told told = nights_.relay({{first, 5}, {second, 0}});
         ++runs;
+        ASSERT_EQ(told.begins, (std::vector<int64_t>{1, 7})) << "a request to stop is heard with the sums of the next update";
         ASSERT_EQ(told.reports.size(), one.reports.size());
         for (const auto& [step, report] : told.reports) {
           const UpdateReport& expected = one.reports.at(step);

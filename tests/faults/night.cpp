@@ -56,6 +56,8 @@ struct Nights::Running {
   explicit Running(Config c) : config(std::move(c)) { memory.make_directories(config.train.output); }
   SimulationResult attempt(const Attempt& a);
   void event(std::string_view line);
+  void list(MemoryFileSystem& files, bool first);
+  bool begins_ = false;
   void look(bool started_again);
 };
 
@@ -64,11 +66,13 @@ void Nights::Running::event(std::string_view line) {
   const int64_t step = e.at("step");
   if (e.at("type") == "checkpoint") durable = step;
   if (e.at("type") == "checkpoint-failed") ++failed_saves;
+  if (e.at("type") == "report" && std::exchange(begins_, false)) told.begins.push_back(step);
   if (e.at("type") == "report") told.reports[step] = {e.at("target_tokens"), e.at("loss"), e.at("epoch"), e.at("sentences")};
 }
 
 SimulationResult Nights::Running::attempt(const Attempt& a) {
   memory.set_faults(a.disk);
+  begins_ = true;
   elsewhere.make_directories(config.train.output);
   std::vector<int> status(static_cast<size_t>(a.scenario.ranks), -1);
   SimulationResult result = simulate_to_end(a.scenario, [&](World& world) {
@@ -86,6 +90,28 @@ SimulationResult Nights::Running::attempt(const Attempt& a) {
   return result;
 }
 
+// No file is there but those of as many checkpoints as are kept, and of the best model.
+void Nights::Running::list(MemoryFileSystem& files, bool first) {
+  const auto names = [&](const std::string& path) { return files.exists(path) ? files.list(path) : std::vector<std::string>(); };
+  const auto left = [&](const std::string& name) { wrong.push_back(fmt::format("{} was left over{}", name, first ? "" : " elsewhere")); };
+  const std::string& run = config.train.output;
+  for (const std::string& name : names(run))
+    if (name != "checkpoints" && !(first && name == "best") && !name.starts_with("before-restart")) left(name);
+  int64_t kept = 0;
+  for (const std::string& name : names(run + "/checkpoints")) {
+    const std::string path = run + "/checkpoints/" + name;
+    if (!first || !name.starts_with("step-")) {
+      left("checkpoints/" + name);
+      continue;
+    }
+    ++kept;
+    const Loaded checkpoint = verify_directory(files, path);
+    for (const std::string& file : names(path))
+      if (file != "manifest.json" && !checkpoint.has(file)) left(name + "/" + file);
+  }
+  if (kept > config.checkpoint.keep) wrong.push_back(fmt::format("{} checkpoints are left", kept));
+}
+
 // What is left in the end; after a machine has started again, the next start would remove what it has left half done.
 void Nights::Running::look(bool started_again) {
   const std::string& run = config.train.output;
@@ -98,9 +124,7 @@ void Nights::Running::look(bool started_again) {
     for (const PartInfo& part : checkpoint->files)
       if (part.name.ends_with(".safetensors")) told.files[fmt::format("{} {}", which, part.name)] = part.sha256;
   }
-  const std::string checkpoints = join_path(run, "checkpoints");
-  for (const std::string& name : memory.exists(checkpoints) ? memory.list(checkpoints) : std::vector<std::string>())
-    if (!name.starts_with("step-") && !started_again) wrong.push_back(fmt::format("checkpoints/{} was left over", name));
+  if (!started_again) list(memory, true), list(elsewhere, false);
   for (const auto& entry : fs::directory_iterator(run))
     if (const std::string name = entry.path().filename(); !name.starts_with("before-restart")) told.names.push_back(name);
   std::sort(told.names.begin(), told.names.end());
@@ -215,9 +239,17 @@ class Nights::Spending {
       ++night_.attempts;
       exact_ = exact_ && a.scenario.ranks == layout_.ranks;
       const std::map<int64_t, UpdateReport> before = std::exchange(run_.told.reports, {});
+      run_.told.begins.clear();
+      const auto from = latest_checkpoint(run_.memory, config_.train.output);
       const SimulationResult result = run_.attempt(a);
       night_.updates += std::ssize(run_.told.reports);
       check(a, result);
+      // It continues from the newest checkpoint, or from one before it where the disk fails.
+      const auto reported = expected_.told.reports.upper_bound(from ? from->step : 0);  // periodic strategies report their merges
+      const int64_t next = reported == expected_.told.reports.end() ? 0 : reported->first;
+      if (const auto& begins = run_.told.begins; layout_.kind != Layout::by_time && !begins.empty())
+        if (a.disk.at > 0 ? begins[0] > next : begins[0] != next)
+          wrong(fmt::format("it began with update {}, and update {} comes next", begins[0], next));
       run_.told.reports.insert(before.begin(), before.end());
       count(a, result);
       start_again(a);

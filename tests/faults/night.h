@@ -23,6 +23,7 @@ struct Told {
   std::map<int64_t, UpdateReport> reports;   // by update
   std::map<std::string, std::string> files;  // SHA-256 of the last checkpoint's model and shards, and of the best model
   std::vector<std::string> names;            // in the run directory
+  std::vector<int64_t> begins;               // of each start that made an update, the first one
 };
 
 // What happened, and what was wrong.

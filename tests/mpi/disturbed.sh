@@ -6,8 +6,8 @@
 #   launch   SIGTERM to launch                      all save and end; the same command continues
 #   mpirun   SIGTERM to mpirun, which ends its ranks a second later; launch starts the run again
 #   link     a host's network goes down             all end; the same command continues (needs root: tools/network.sh)
-# All ranks are gone within the deadline and 5 s, the run ends as one that nobody disturbed, bit for bit, and no process, lock and temporary
-# file is left.
+# All ranks are gone within the deadline and 5 s, the run ends as one that nobody disturbed, bit for bit, and neither a process nor a
+# temporary file is left.
 #   disturbed.sh STARLING [ROUNDS, default 1] [KIND..., default all that are possible here]
 set -euo pipefail
 starling=$(realpath "$1") rounds=${2:-1} kinds=("${@:3}")

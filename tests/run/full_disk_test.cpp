@@ -36,14 +36,14 @@ class FullForAWhile : public ForwardingFiles {
 
 class FullDiskTest : public TrainerTest {
  protected:
-  int train(const std::string& run, Fullness full) {
+  int train(const std::string& run, Fullness full, bool beside_training = false) {
     World world = make_local_world();
     TrainingWatch watch;
     watch.silent = true;
     watch.files = [&full] { return std::make_unique<FullForAWhile>(full); };
     Config c = config(run);
     c.valid.metrics = {"cross-entropy"};
-    c.checkpoint.beside_training = false;  // when a failure is noticed would depend on the disk
+    c.checkpoint.beside_training = beside_training;  // when a failure is noticed then depends on the disk
     return run_training(c, world, watch);
   }
   std::vector<std::string> checkpoints(const std::string& run) const {
@@ -74,6 +74,21 @@ TEST_F(FullDiskTest, TriesBecomeFewer) {
     if (const auto event = nlohmann::json::parse(line); event["type"] == "checkpoint-failed") tries.push_back(event["step"].dump());
   EXPECT_EQ(tries, (std::vector<std::string>{"10", "11", "13", "17", "20"}));  // the last one is due anyway
   EXPECT_EQ(checkpoints("run"), (std::vector<std::string>{"step-00000030"}));
+}
+
+TEST_F(FullDiskTest, TriesBecomeFewerBesideTraining) {
+  ASSERT_EQ(train("run", {".tmp-step-", 5}, true), 0);
+  std::vector<int64_t> tries;
+  std::ifstream events(path("run") + "/events.jsonl");
+  for (std::string line; std::getline(events, line);)
+    if (const auto event = nlohmann::json::parse(line); event["type"] == "checkpoint-failed") tries.push_back(event["step"]);
+  ASSERT_GE(tries.size(), 2u);
+  EXPECT_EQ(tries[0], 10);
+  // Each of its own update, none at once after the one before: those between 10 and 20 are at most as many as where they are noticed at
+  // once.
+  for (size_t i = 1; i < tries.size(); ++i) EXPECT_GT(tries[i], tries[i - 1]);
+  EXPECT_LE(std::count_if(tries.begin(), tries.end(), [](int64_t step) { return step < 20; }), 4);
+  EXPECT_EQ(checkpoints("run").back(), "step-00000030");
 }
 
 // The last checkpoint is the run's result: there the error ends it, and the same command continues.

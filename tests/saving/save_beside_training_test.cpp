@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <future>
+#include <limits>
 
 #include "saving/save_by_ranks.h"
 #include "sim/simulate.h"
@@ -148,10 +149,12 @@ TEST_F(BesideTraining, RanksLearnItTogether) {
     std::vector<std::string> told(3);
     simulate(scenario, [&](World& world) {
       const int rank = world.comm->rank();
-      Copies copies;
+      // In some rounds rank 1 lacks the memory for copies: then all write at once.
+      Copies copies(1, round % 3 == 0 && rank == 1 ? std::numeric_limits<int>::max() : 1);
       RankSave save({files, run_, rank == 0 ? &store : nullptr, round, rank == 0 ? "mark" : ""}, *world.comm);
       const Part part = text_part(fmt::format("rank-{}", rank), std::string(static_cast<size_t>(1000 * rank + 1), 'r'));
       save.begin({&part, 1}, {}, copies, false);
+      if (round % 3 == 0) EXPECT_TRUE(save.advance(false)) << "it was done at once";
       std::optional<std::string> result;
       int update = 0;
       for (; !(result = save.advance(false)); ++update) std::this_thread::sleep_for(std::chrono::microseconds(100 * ((rank + round) % 3)));
