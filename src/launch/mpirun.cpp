@@ -24,7 +24,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kEndSeconds = 5;  // that mpirun has to end its ranks before it is killed
+constexpr double kEndSeconds = 5;     // that mpirun has to end its ranks before it is killed
+constexpr double kLingerSeconds = 5;  // after which mpirun is ended too when all ranks of this host have ended
+constexpr int kRankLost = 5;          // exit status
 
 std::string find_mpirun() {
   const char* path = std::getenv("PATH");
@@ -128,7 +130,8 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
   const pid_t child = start(mpirun, command, signals, false);
   MpirunEnd end;
   enum { running, stopping, ending } phase = running;
-  Clock::time_point until = Clock::time_point::max();
+  bool had_ranks = false, lingers = false;
+  Clock::time_point until = Clock::time_point::max(), had_until = until;
   const auto in = [](double seconds) {
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   };
@@ -150,7 +153,18 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
       end_all(child);
       until = in(kEndSeconds);
     }
+    // Ranks end together. mpirun would wait for minutes, or for ever, for a host that it cannot reach.
+    if (!local_ranks(child).empty()) {
+      had_ranks = true;
+      had_until = in(kLingerSeconds);
+    } else if (had_ranks && !lingers && phase != ending && Clock::now() >= had_until) {
+      tell(
+          "starling: launch: the ranks of this host have ended, but mpirun has not, as when another host cannot be reached: it is ended\n");
+      end_all(child);
+      lingers = true;
+    }
   }
+  if (lingers && !end.stopped) end.status = kRankLost;
   return end;
 }
 

@@ -94,6 +94,16 @@ TEST_F(Supervisor, NothingOutlastsTheGrace) {
   EXPECT_EQ(content("count"), "1\n");
 }
 
+// As when the network to another host is cut: mpirun waits for the daemon there.
+TEST_F(Supervisor, AnMpirunThatStaysWithoutRanksIsEnded) {
+  const std::string rank = "sleep 1.5 | '" STARLING_BINARY "' evaluate --references /dev/null --hypotheses /dev/stdin; ";
+  const auto begin = std::chrono::steady_clock::now();
+  const ShellOutcome o = launch({rank + "for ((i = 0; i < 600; ++i)); do sleep 0.1; done"}, "-n 2");
+  EXPECT_EQ(o.status, 5) << o.text;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_THAT(o.text, HasSubstr("the ranks of this host have ended, but mpirun has not"));
+}
+
 TEST_F(Supervisor, OnlyTrainingContinues) {
   const ShellOutcome o = run_shell("'" STARLING_BINARY "' launch -n 2 --restarts 3 -- race recipe.yml");
   EXPECT_EQ(o.status, 2);

@@ -14,9 +14,9 @@ starling=$(realpath "$1") rounds=${2:-1} kinds=("${@:3}")
 network=$(dirname "$(realpath "$0")")/../../tools/network.sh
 [[ ${#kinds[@]} -gt 0 ]] || kinds=(kill freeze rank launch mpirun link)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work"; [[ $kind != link ]] || "$network" down' EXIT
 cd "$work"
-deadline=4 updates=2000
+deadline=4 updates=2000 round=0 kind=none run=whole
 for ((i = 0; i < 300; ++i)); do echo "a$((i % 7)) b$((i % 5)) c$((i % 3)) d$((i % 11))"; done > a
 sed 's/a/x/; s/b/y/' a > b
 train=(train --data.source a --data.target b --vocab.size 60 --model.preset transformer-tiny --model.width 32 --model.feed-forward 64
@@ -93,10 +93,14 @@ with_launch() {
   if [[ $kind == kill || $kind == freeze ]]; then grep -qE "rank $number( |:|\b)" "$run.log" || failed "rank $number is not named"; fi
 }
 
-# Two hosts, of which the second one's network goes down.
+# Two hosts, of which the second one's network goes down. Its daemon of Open MPI waits for the network, and is ended with it.
 with_hosts() {
   local pids mpirun status=0
-  local command=("$network" mpirun 2 --rate none -- "$starling" "${train[@]}" --train.output "$run")
+  local only="10.77.0.0/24" command
+  command=(env "OMPI_MCA_plm_rsh_agent=$network agent" OMPI_MCA_orte_keep_fqdn_hostnames=1 "$network" exec 1 "$starling" launch
+    --hosts 10.77.0.1:1,10.77.0.2:1 --bind none
+    --mpirun-args "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include $only --mca oob_tcp_if_include $only"
+    -- "${train[@]}" --train.output "$run")
   "${command[@]}" > "$run.log" 2>&1 &
   local pid=$!
   until_it_trains
@@ -104,25 +108,27 @@ with_hosts() {
   mpirun=$(mpirun_of)
   [[ ${#pids[@]} == 2 ]] || failed "the run was over before it could be disturbed"
   ip -n starling-net-2 link set eth0 down
-  all_gone "${pids[@]}" $mpirun
+  all_gone "${pids[@]}"
   wait $pid || status=$?
-  ((status != 0)) || failed "it ended as if nothing had happened"
-  grep -qE "rank 1|10\.77\.0\.2|host2" "$run.log" || failed "neither rank 1 nor its host is named"
+  ((status == 5)) || failed "launch ended with status $status, not 5"
+  all_gone "$mpirun"
+  grep -qE "rank [01] on host[12] has not been heard of" "$run.log" || failed "nobody is named"
+  "$network" down
+  "$network" up 2 --rate none
   "${command[@]}" >> "$run.log" 2>&1 || failed "it was not continued"
 }
 
-round=0 kind=none run=whole
 "${launch[@]}" -- "${train[@]}" --train.output whole > whole.log 2>&1 || failed "the undisturbed run failed"
 declare -A done_of
 for ((round = 1; round <= rounds; ++round)); do
   kind=${kinds[$(((round - 1) % ${#kinds[@]}))]} run=run-$round
   if [[ $kind == link ]]; then
-    if ! "$network" up 2 >/dev/null 2>&1; then
+    if ! "$network" up 2 --rate none >/dev/null 2>&1; then
       echo "no network namespaces here: the round with a link is left out"
       continue
     fi
-    "$network" down
     with_hosts
+    "$network" down
   else
     with_launch
   fi
