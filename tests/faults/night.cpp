@@ -105,9 +105,13 @@ void Nights::Running::list(MemoryFileSystem& files, bool first) {
       continue;
     }
     ++kept;
-    const Loaded checkpoint = verify_directory(files, path);
-    for (const std::string& file : names(path))
-      if (file != "manifest.json" && !checkpoint.has(file)) left(name + "/" + file);
+    try {
+      const Loaded checkpoint = verify_directory(files, path);
+      for (const std::string& file : names(path))
+        if (file != "manifest.json" && !checkpoint.has(file)) left(name + "/" + file);
+    } catch (const DataError&) {  // the one that a fault has changed stays for inspection
+      --kept;
+    }
   }
   if (kept > config.checkpoint.keep) wrong.push_back(fmt::format("{} checkpoints are left", kept));
 }
