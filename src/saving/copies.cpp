@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/memory.h"
 
@@ -41,24 +42,29 @@ class CopyingSink final : public ByteSink {
 
 }  // namespace
 
-bool Copies::fit(std::span<const Part> parts) const {
-  double more = 0;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const uint64_t kept = i < blocks_.size() ? blocks_[i].capacity : 0;
-    if (parts[i].expected_bytes > kept) more += static_cast<double>(parts[i].expected_bytes);
-  }
-  return more == 0 || kSpare * more * sharing_ < static_cast<double>(usable_memory().bytes);
-}
-
-std::vector<Part> Copies::of(std::span<const Part> parts) {
+bool Copies::make_room(std::span<const Part> parts) {
   blocks_.resize(std::max(blocks_.size(), parts.size()));
-  std::vector<Part> copies;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    Block& block = blocks_[i];
-    if (block.capacity < parts[i].expected_bytes) {
+  double more = 0;
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].expected_bytes > blocks_[i].capacity) more += static_cast<double>(parts[i].expected_bytes);
+  if (more > 0 && kSpare * more * sharing_ > static_cast<double>(usable_memory().bytes)) return false;
+  try {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Block& block = blocks_[i];
+      if (block.capacity >= parts[i].expected_bytes) continue;
       block = {};  // before the new one is there
       block = {std::make_unique_for_overwrite<std::byte[]>(parts[i].expected_bytes), parts[i].expected_bytes};
     }
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
+}
+
+std::vector<Part> Copies::of(std::span<const Part> parts) {
+  std::vector<Part> copies;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Block& block = blocks_[i];
     CopyingSink sink(block.bytes.get(), block.capacity, threads_);
     parts[i].write(sink);
     const std::span<const std::byte> bytes(block.bytes.get(), sink.filled);

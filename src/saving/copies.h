@@ -14,9 +14,9 @@ class Copies {
  public:
   // threads: that copy a large piece together; sharing: ranks that share this host's memory.
   explicit Copies(int threads = 1, int sharing = 1) : threads_(threads), sharing_(sharing) {}
-  // Whether copies of these parts take at most a third of the memory that is usable: micro-batches take half of it.
-  bool fit(std::span<const Part> parts) const;
-  // Returns parts with the same content, which stays until the next call. Throws what a part's write throws.
+  // Takes the memory for copies of these parts. Returns false if that is more than a third of what is usable: micro-batches take half.
+  bool make_room(std::span<const Part> parts);
+  // Returns parts with the same content, which stays until the next call. There must be room. Throws what a part's write throws.
   std::vector<Part> of(std::span<const Part> parts);
 
  private:

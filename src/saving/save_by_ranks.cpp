@@ -162,7 +162,7 @@ void RankSave::begin(std::span<const Part> own, const AroundWriting& around, Cop
   at_once_ = at_once;
   result_ = open();
   if (!result_.empty()) return;
-  const bool writes = sees(), beside = writes && (at_once || copies.fit(own));
+  const bool writes = sees(), beside = writes && (at_once || copies.make_room(own));
   bool all = beside;
   if (comm_.size() > 1)
     for (const std::string& of_rank : gather_texts(comm_, beside ? "beside" : "")) all = all && of_rank == "beside";
