@@ -205,6 +205,7 @@ class Engine {
   void arm_deadline(Rank& r);
   Time notices(const Rank& r, const SimOperation& op) const;
   void require_heard(const SimOperation& op);
+  std::string others_lost(const SimOperation& op) const;
   Time piece_time(Rank& r, const Work& work);
   void piece_timed(Rank& r);
   void start_sharing(Rank& r);

@@ -57,8 +57,8 @@ bool Engine::next_deadline(Time before) {
     }
     now_ = std::max(now_, at);
     const SimOperation& op = *r.waits_for;
-    end_wait(r, fmt::format("rank {} ({}): {} waited {:.6g} s; {}", r.id, host_name(r.node), op.name(),
-                            1e-9 * static_cast<double>(now_ - r.wait_began), op.late()));
+    end_wait(r, fmt::format("rank {} ({}): {} waited {:.6g} s; {}{}", r.id, host_name(r.node), op.name(),
+                            1e-9 * static_cast<double>(now_ - r.wait_began), op.late(), others_lost(op)));
     return true;
   }
   return false;
@@ -68,6 +68,14 @@ void Engine::arm_deadline(Rank& r) {
   if (r.armed <= r.deadline) return;
   r.armed = r.deadline;
   deadlines_.emplace(r.deadline, r.id);
+}
+
+// The rank that is waited for may itself wait for one that is lost.
+std::string Engine::others_lost(const SimOperation& op) const {
+  std::string text;
+  for (const Rank& r : ranks_)
+    if (r.crashed && !op.needs(r.id)) text += fmt::format("; rank {} ({}) has crashed", r.id, host_name(r.node));
+  return text;
 }
 
 // Returns when a rank that waits learns that one that it needs is lost, as by the heartbeats of a real run: however long it would wait.

@@ -1,5 +1,5 @@
-// The tests; or, with --seeds FROM COUNT [--first], as many nights from a seed on (until the first that fails), with the count of each
-// fault, and the command that repeats each seed that failed.
+// The tests; or, with --seeds FROM COUNT [--first | --logs], as many nights from a seed on (until the first that fails; with the logs
+// of the runs), with the count of each fault, and the command that repeats each seed that failed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +11,10 @@
 namespace starling {
 namespace {
 
-int spend_nights(const char* program, uint64_t from, uint64_t count, bool until_first) {
+int spend_nights(const char* program, uint64_t from, uint64_t count, const std::string& how) {
+  const bool until_first = how == "--first";
   Nights nights;
+  nights.shows_logs = how == "--logs";
   Night all;
   int64_t failed = 0;
   const auto began = std::chrono::steady_clock::now();
@@ -25,7 +27,7 @@ int spend_nights(const char* program, uint64_t from, uint64_t count, bool until_
     ++failed;
     fmt::print("seed {} ({}):\n", seed, layouts()[seed % layouts().size()].name);
     for (const std::string& what : night.wrong) fmt::print("  {}\n", what);
-    fmt::print("  repeat it: {} --seeds {} 1\n", program, seed);
+    fmt::print("  repeat it: {} --seeds {} 1 --logs\n", program, seed);
     std::fflush(stdout);
   }
   for (const auto& [what, n] : all.happened) fmt::print("{:>10} {}\n", n, what);
@@ -40,7 +42,7 @@ int spend_nights(const char* program, uint64_t from, uint64_t count, bool until_
 
 int main(int argc, char** argv) {
   if (argc >= 4 && std::strcmp(argv[1], "--seeds") == 0)
-    return starling::spend_nights(argv[0], std::stoull(argv[2]), std::stoull(argv[3]), argc > 4 && std::strcmp(argv[4], "--first") == 0);
+    return starling::spend_nights(argv[0], std::stoull(argv[2]), std::stoull(argv[3]), argc > 4 ? argv[4] : "");
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -49,7 +49,8 @@ struct Nights::Running {
   MemoryFileSystem memory, elsewhere;  // elsewhere: of a rank that does not see the others' directory
   Told told;
   int64_t durable = 0;  // update of the newest checkpoint that is complete
-  bool ended = false;   // with everything done
+  bool shows_logs = false;
+  bool ended = false;  // with everything done
   std::vector<std::string> wrong;
   int64_t failed_saves = 0;
 
@@ -78,7 +79,7 @@ SimulationResult Nights::Running::attempt(const Attempt& a) {
   SimulationResult result = simulate_to_end(a.scenario, [&](World& world) {
     const int rank = world.comm->rank();
     TrainingWatch watch;
-    watch.silent = true, watch.signals = false;
+    watch.silent = !shows_logs, watch.signals = false;
     bool stop = false;
     watch.updated = [&](int64_t step, int64_t, int64_t) { stop = stop || step == a.stop_at; };
     watch.stop = [&] { return stop; };
@@ -90,13 +91,14 @@ SimulationResult Nights::Running::attempt(const Attempt& a) {
   return result;
 }
 
-// No file is there but those of as many checkpoints as are kept, and of the best model.
+// No file is there but those of as many checkpoints as are kept, and of best models: one that could not be read is set aside.
 void Nights::Running::list(MemoryFileSystem& files, bool first) {
   const auto names = [&](const std::string& path) { return files.exists(path) ? files.list(path) : std::vector<std::string>(); };
   const auto left = [&](const std::string& name) { wrong.push_back(fmt::format("{} was left over{}", name, first ? "" : " elsewhere")); };
   const std::string& run = config.train.output;
   for (const std::string& name : names(run))
-    if (name != "checkpoints" && !(first && name == "best") && !name.starts_with("before-restart")) left(name);
+    if (name != "checkpoints" && !(first && name == "best") && !name.starts_with("before-restart") && !name.starts_with("best-before-"))
+      left(name);
   int64_t kept = 0;
   for (const std::string& name : names(run + "/checkpoints")) {
     const std::string path = run + "/checkpoints/" + name;
@@ -113,7 +115,9 @@ void Nights::Running::list(MemoryFileSystem& files, bool first) {
       --kept;
     }
   }
-  if (kept > config.checkpoint.keep) wrong.push_back(fmt::format("{} checkpoints are left", kept));
+  // One more if the power failed before the last one that is too many was removed.
+  if (kept > config.checkpoint.keep + 1)
+    wrong.push_back(fmt::format("{} checkpoints are left: {}", kept, fmt::join(names(run + "/checkpoints"), " ")));
 }
 
 // What is left in the end; after a machine has started again, the next start would remove what it has left half done.
@@ -232,8 +236,10 @@ std::vector<std::string> Nights::wrong_undisturbed() {
 // One night: the attempts of a seed, and what is checked after each.
 class Nights::Spending {
  public:
-  Spending(uint64_t seed, const Layout& layout, const Config& config, const Undisturbed& expected)
-      : seed_(seed), layout_(layout), expected_(expected), config_(config), run_(config), exact_(layout.kind != Layout::by_time) {}
+  Spending(uint64_t seed, const Layout& layout, const Config& config, const Undisturbed& expected, bool shows_logs)
+      : seed_(seed), layout_(layout), expected_(expected), config_(config), run_(config), exact_(layout.kind != Layout::by_time) {
+    run_.shows_logs = shows_logs;
+  }
 
   Night spend() {
     std::vector<Attempt> attempts = draw_attempts(seed_, layout_, expected_.extent);
@@ -372,7 +378,7 @@ Night Nights::spend(uint64_t seed) {
   const Layout& layout = layouts()[seed % layouts().size()];
   const Undisturbed& expected = reference(layout);
   const Config c = config(layout, fmt::format("night-{}", seed));
-  Night night = Spending(seed, layout, c, expected).spend();
+  Night night = Spending(seed, layout, c, expected, shows_logs).spend();
   fs::remove_all(c.train.output);
   return night;
 }

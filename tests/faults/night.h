@@ -39,6 +39,7 @@ class Nights {
   ~Nights();
   Nights(const Nights&) = delete;
 
+  bool shows_logs = false;  // on standard output
   // The layout of a seed takes its turn with the others.
   Night spend(uint64_t seed);
   // What an undisturbed run of the layout tells, at first made.
