@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr double kSame = 1e-5;  // of losses of runs that only differ in the order of sums, relative
 constexpr int kPairs = 120;
+constexpr int64_t kLateNs = 100'000;  // virtual
 
 std::string message_of(const std::exception_ptr& error) {
   try {
@@ -78,6 +79,12 @@ SimulationResult Nights::Running::attempt(const Attempt& a) {
   std::vector<int> status(static_cast<size_t>(a.scenario.ranks), -1);
   SimulationResult result = simulate_to_end(a.scenario, [&](World& world) {
     const int rank = world.comm->rank();
+    // Nobody leaves a barrier before the last rank, another one at each start, has come.
+    const bool late = rank == static_cast<int>(a.scenario.seed % static_cast<uint64_t>(a.scenario.ranks));
+    world.comm->set_deadline(kDeadlineSeconds);
+    if (late) world.clock->sleep_until(kLateNs);
+    world.comm->barrier().wait();
+    if (world.clock->now_ns() < kLateNs) wrong.push_back(fmt::format("rank {} left a barrier before the last rank came", rank));
     TrainingWatch watch;
     watch.silent = !shows_logs, watch.signals = false;
     bool stop = false;
@@ -253,6 +260,7 @@ class Nights::Spending {
       const auto from = latest_checkpoint(run_.memory, config_.train.output);
       const SimulationResult result = run_.attempt(a);
       night_.updates += std::ssize(run_.told.reports);
+      for (const std::string& what : std::exchange(run_.wrong, {})) wrong(what);
       check(a, result);
       // It continues from the newest checkpoint, or from one before it where the disk fails.
       const auto reported = expected_.told.reports.upper_bound(from ? from->step : 0);  // periodic strategies report their merges
