@@ -33,7 +33,7 @@ for bug in "${bugs[@]}"; do
       found=$(sed -n \
         -e 's/^  \(start [0-9]*: .*\)/\1/p' \
         -e 's/^\(without faults: .*\)/\1/p' \
-        -e 's/^\[  FAILED  \] \([A-Za-z0-9_.\/]*\).*/\1/p' <<<"$output" | head -1)
+        -e 's/^\[  FAILED  \] \([A-Za-z0-9_.\/]*\).*/\1/p' <<<"$output" | sed -n 1p)
       echo "found by ${found:-the program, which ended}  ($name)"
     fi
   fi
