@@ -14,7 +14,7 @@ starling=$(realpath "$1") rounds=${2:-1} kinds=("${@:3}")
 network=$(dirname "$(realpath "$0")")/../../tools/network.sh
 [[ ${#kinds[@]} -gt 0 ]] || kinds=(kill freeze rank launch mpirun link)
 work=$(mktemp -d)
-trap 'rm -rf "$work"; [[ $kind != link ]] || "$network" down' EXIT
+trap 'cd /; rm -rf "$work"; [[ $kind != link ]] || "$network" down' EXIT
 cd "$work"
 deadline=4 updates=2000 round=0 kind=none run=whole
 for ((i = 0; i < 300; ++i)); do echo "a$((i % 7)) b$((i % 5)) c$((i % 3)) d$((i % 11))"; done > a
