@@ -271,10 +271,14 @@ void RunDirectory::set_aside() {
   files_.make_directory(place);
   for (const std::string& name : found_)
     if (name.starts_with(".tmp-")) files_.remove_all(path("checkpoints/" + name));  // written in part
-  for (const char* name : {"best", "checkpoints", "train.log", "events.jsonl", "config.yml", "validations", "tensorboard"})
-    if (files_.exists(path(name))) files_.rename(path(name), join_path(place, name));
-  files_.sync_directory(place);
-  files_.sync_directory(config_.train.output);
+  const auto move = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (files_.exists(path(name))) files_.rename(path(name), join_path(place, name));
+    files_.sync_directory(place);
+    files_.sync_directory(config_.train.output);
+  };
+  move({"best", "checkpoints", "validations", "tensorboard"});
+  move({"train.log", "events.jsonl", "config.yml"});  // last: they say that there never was a checkpoint, should the power fail before
   const char* why = config_.train.restart ? "train.restart" : "the run that was here ended before its first checkpoint was complete";
   say_(fmt::format("{}: this run starts over; models and logs of the one before are in {}", why, place));
 }
