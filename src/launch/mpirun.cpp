@@ -130,8 +130,8 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
   const pid_t child = start(mpirun, command, signals, false);
   MpirunEnd end;
   enum { running, stopping, ending } phase = running;
-  bool had_ranks = false, lingers = false;
-  Clock::time_point until = Clock::time_point::max(), had_until = until;
+  bool lingers = false;
+  Clock::time_point until = Clock::time_point::max(), ranks_until = until;
   const auto in = [](double seconds) {
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   };
@@ -153,13 +153,13 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
       end_all(child);
       until = in(kEndSeconds);
     }
-    // Ranks end together. mpirun would wait for minutes, or for ever, for a host that it cannot reach.
+    // All ranks end together, but mpirun waits for minutes, or for ever, for a host that it cannot reach.
     if (!local_ranks(child).empty()) {
-      had_ranks = true;
-      had_until = in(kLingerSeconds);
-    } else if (had_ranks && !lingers && phase != ending && Clock::now() >= had_until) {
+      ranks_until = in(kLingerSeconds);
+    } else if (!lingers && phase != ending && Clock::now() >= ranks_until) {
       tell(
-          "starling: launch: the ranks of this host have ended, but mpirun has not, as when another host cannot be reached: it is ended\n");
+          "starling: launch: the ranks of this host have ended, but mpirun has not, perhaps because it cannot reach another host; killing "
+          "it\n");
       end_all(child);
       lingers = true;
     }

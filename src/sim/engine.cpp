@@ -114,6 +114,7 @@ void Engine::run(const std::function<void(World&)>& rank_main) {
 SimulationResult Engine::result() {
   SimulationResult result;
   result.error = first_error_;
+  if (first_error_) result.failure = text_of(first_error_);
   for (Rank& r : ranks_) {
     r.report.traffic.waited_ns = r.report.waited_ns;
     result.virtual_ns = std::max(result.virtual_ns, r.report.finished_ns);

@@ -87,24 +87,26 @@ struct Scenario {
   int threads = 0;
 };
 
+template <class Visitor, class Fault>
+void visit_interval(Visitor& v, Fault& f) {
+  v.field("from-s", f.from_s, "virtual seconds", 0.0, 1e9);
+  v.field("until-s", f.until_s, "virtual seconds", 0.0, 1e9);
+}
 template <class Visitor>
 void visit(Visitor& v, Straggler& s) {
   v.field("rank", s.rank, "the slow rank", 0, 1000000);
-  v.field("from-s", s.from_s, "virtual seconds", 0.0, 1e9);
-  v.field("until-s", s.until_s, "virtual seconds", 0.0, 1e9);
+  visit_interval(v, s);
   v.field("factor", s.factor, "its computing takes this many times as long", 0.01, 1e6);
 }
 template <class Visitor>
 void visit(Visitor& v, LinkFault& f) {
   v.field("node", f.node, "the node whose network card is slow", 0, 1000000);
-  v.field("from-s", f.from_s, "virtual seconds", 0.0, 1e9);
-  v.field("until-s", f.until_s, "virtual seconds", 0.0, 1e9);
+  visit_interval(v, f);
   v.field("factor", f.factor, "its bandwidth is multiplied by this; 0 = nothing passes", 0.0, 1.0);
 }
 template <class Visitor>
 void visit(Visitor& v, MessageFault& f) {
-  v.field("from-s", f.from_s, "virtual seconds", 0.0, 1e9);
-  v.field("until-s", f.until_s, "virtual seconds", 0.0, 1e9);
+  visit_interval(v, f);
   v.field("lost", f.lost, "probability that a message between nodes is lost each time it is sent", 0.0, 0.9);
   v.field("retry-ms", f.retry_ms, "a lost message is sent again after so long, then after twice as long each time", 0.001, 1e6);
   v.field("delayed", f.delayed, "probability that a message between nodes is delayed", 0.0, 1.0);

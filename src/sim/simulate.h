@@ -27,6 +27,7 @@ struct SimulationResult {
   int64_t messages = 0, events = 0;
   int64_t lost = 0, delayed = 0, doubled = 0;  // what message faults did to messages
   std::exception_ptr error;                    // the first one in virtual time
+  std::string failure;                         // its message; "": there was none
 };
 
 // Runs rank_main on every rank of the scenario. If ranks throw, the first error in virtual time is rethrown when all have ended; the others

@@ -1,5 +1,7 @@
 // Messages that are lost and sent again, late, carried twice, or held up by a network that is cut: each arrives once, whole, at a time
 // that follows from the fault.
+#include <set>
+
 #include "tests/sim/common.h"
 
 namespace starling {
@@ -53,14 +55,17 @@ TEST(MessageFaults, LostOnesAreSentAgainAfterWaitsThatDouble) {
 TEST(MessageFaults, OnlyWhileTheyLast) {
   // Lost until 150 ms, with certainty as good as it gets: tries begin at 0, 100.04 and 300.08 ms.
   SimulationResult result;
-  for (uint64_t seed = 1; seed < 20; ++seed) {
+  std::set<int64_t> seen;
+  for (uint64_t seed = 1; seed < 60; ++seed) {
     Scenario s = with({.until_s = 0.15, .lost = 0.9, .retry_ms = 100});
     s.seed = seed;
     const int64_t arrived = arrivals(s, 1, &result).front();
     ASSERT_LE(result.lost, 2);
     const int64_t began[] = {0, 100 * kMs + 40 * kUs, 300 * kMs + 80 * kUs};
     EXPECT_EQ(arrived, began[result.lost] + 40 * kUs + kLatency) << result.lost;
+    seen.insert(result.lost);
   }
+  EXPECT_THAT(seen, testing::ElementsAre(0, 1, 2));
 }
 
 TEST(MessageFaults, DelaysAreEvenlyDistributed) {
