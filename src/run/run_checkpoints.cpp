@@ -8,7 +8,7 @@
 #include "parallel/stage_weights.h"
 #include "parallel/stages.h"
 #include "run/run_setup.h"
-#include "saving/save_by_ranks.h"
+#include "saving/rank_save.h"
 #include "saving/sent_files.h"
 
 namespace starling {
@@ -43,9 +43,7 @@ void RunCheckpoints::save(bool last) {
   // The window before the one that comes next is needed too (first_window() in run_setup.cpp).
   if (run_.text) under_way_->window = std::max<int64_t>(run_.stream->position().epoch - 1, 0);
   current_ = true;
-  bool takes_part = false;
   run_.driver->for_checkpoint([&](Communicator& comm, const Tensor& own, const std::vector<Strategy::StateTensor>& strategy) {
-    takes_part = true;
     const SwappedParameters averaged(run_.model->parameters(), run_.replica->average());
     std::vector<Part> parts;
     std::string mark;
@@ -65,7 +63,7 @@ void RunCheckpoints::save(bool last) {
       under_way_->save->save(parts, around);
   });
   under_way_->waited = under_way_->wall.seconds() - under_way_->began;
-  if (!takes_part) return under_way_.reset();
+  if (!under_way_->save) return under_way_.reset();  // this rank takes no part
   guard_.saved();
   advance(last);
 }

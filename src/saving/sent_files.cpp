@@ -25,6 +25,15 @@ std::string mark_of(FileSystem& files, const std::string& directory, const std::
 
 }  // namespace
 
+std::string complaint_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const IoError& e) {
+    return e.what();
+  }
+  return "";
+}
+
 void SendingSink::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const size_t n = std::min(bytes.size(), kMessage - filled_);
@@ -65,11 +74,8 @@ SeenDirectory::SeenDirectory(FileSystem& files, Communicator& comm, const std::s
   const std::string copy = join_path(run_directory, fmt::format(".tmp-received-{}", comm.rank()));
   std::string complaint;
   const auto record = [&](const std::function<void()>& body) {
-    try {
-      body();
-    } catch (const IoError& e) {
-      if (complaint.empty()) complaint = e.what();
-    }
+    const std::string what = complaint_of(body);
+    if (complaint.empty()) complaint = what;
   };
   nlohmann::json told = {{"mark", ""}, {"sizes", std::vector<uint64_t>(names.size())}};
   if (first)

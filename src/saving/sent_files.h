@@ -1,6 +1,7 @@
 // Files that one rank sends to another in small pieces, where the two do not see one directory.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,9 @@
 #include "comm/communicator.h"
 
 namespace starling {
+
+// Does something with files, and returns what went wrong, or "".
+std::string complaint_of(const std::function<void()>& body);
 
 // Sends what is written to a rank.
 class SendingSink final : public ByteSink {

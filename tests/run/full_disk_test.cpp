@@ -50,6 +50,14 @@ class FullDiskTest : public TrainerTest {
     const auto files = real_file_system();
     return files->list(path(run) + "/checkpoints");
   }
+  // The updates whose checkpoints could not be saved.
+  std::vector<int64_t> failed_saves(const std::string& run) const {
+    std::vector<int64_t> updates;
+    std::ifstream events(path(run) + "/events.jsonl");
+    for (std::string line; std::getline(events, line);)
+      if (const auto event = nlohmann::json::parse(line); event["type"] == "checkpoint-failed") updates.push_back(event["step"]);
+    return updates;
+  }
   std::string log(const std::string& run) const { return read_text_file(path(run) + "/train.log"); }
 };
 
@@ -68,20 +76,13 @@ TEST_F(FullDiskTest, ARunGoesOnAndTriesAgainSoon) {
 
 TEST_F(FullDiskTest, TriesBecomeFewer) {
   ASSERT_EQ(train("run", {".tmp-step-", 5}), 0);
-  std::vector<std::string> tries;
-  std::ifstream events(path("run") + "/events.jsonl");
-  for (std::string line; std::getline(events, line);)
-    if (const auto event = nlohmann::json::parse(line); event["type"] == "checkpoint-failed") tries.push_back(event["step"].dump());
-  EXPECT_EQ(tries, (std::vector<std::string>{"10", "11", "13", "17", "20"}));  // the last one is due anyway
+  EXPECT_EQ(failed_saves("run"), (std::vector<int64_t>{10, 11, 13, 17, 20}));  // the last one is due anyway
   EXPECT_EQ(checkpoints("run"), (std::vector<std::string>{"step-00000030"}));
 }
 
 TEST_F(FullDiskTest, TriesBecomeFewerBesideTraining) {
   ASSERT_EQ(train("run", {".tmp-step-", 5}, true), 0);
-  std::vector<int64_t> tries;
-  std::ifstream events(path("run") + "/events.jsonl");
-  for (std::string line; std::getline(events, line);)
-    if (const auto event = nlohmann::json::parse(line); event["type"] == "checkpoint-failed") tries.push_back(event["step"]);
+  const std::vector<int64_t> tries = failed_saves("run");
   ASSERT_GE(tries.size(), 2u);
   EXPECT_EQ(tries[0], 10);
   // Each of its own update, none at once after the one before: those between 10 and 20 are at most as many as where they are noticed at

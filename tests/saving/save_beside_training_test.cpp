@@ -5,7 +5,7 @@
 #include <future>
 #include <limits>
 
-#include "saving/save_by_ranks.h"
+#include "saving/rank_save.h"
 #include "sim/simulate.h"
 #include "tests/files/forwarding_files.h"
 #include "tests/files/memory_files.h"

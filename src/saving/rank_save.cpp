@@ -1,4 +1,4 @@
-#include "saving/save_by_ranks.h"
+#include "saving/rank_save.h"
 
 #include "base/resource_error.h"
 #include "base/start_threads.h"
@@ -11,31 +11,21 @@ using Json = nlohmann::json;
 
 constexpr const char* kMark = "mark.tmp";  // in the directory aside, while ranks look whether they see it
 
-// Does something with files, and returns what is wrong, or "".
-std::string complaint_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const IoError& e) {
-    return e.what();
-  }
-  return "";
-}
-
-// Passes pieces on until the checkpoint is given up: a rank that has failed elsewhere is not to go on writing for minutes.
-class EndableSink final : public ByteSink {
+// Passes pieces on until the save is cancelled: a rank that has failed elsewhere must not go on writing for minutes.
+class CancellableSink final : public ByteSink {
  public:
-  EndableSink(ByteSink& to, const std::atomic<bool>& given_up) : to_(to), given_up_(given_up) {}
+  CancellableSink(ByteSink& to, const std::atomic<bool>& cancelled) : to_(to), cancelled_(cancelled) {}
   using ByteSink::write;
   void write(std::span<const std::byte> bytes) override {
     for (constexpr size_t kPiece = 4 << 20; !bytes.empty(); bytes = bytes.subspan(std::min(kPiece, bytes.size()))) {
-      if (given_up_) throw IoError("the checkpoint is given up, since the run has ended");
+      if (cancelled_) throw IoError("the save was cancelled because the run has ended");
       to_.write(bytes.first(std::min(kPiece, bytes.size())));
     }
   }
 
  private:
   ByteSink& to_;
-  const std::atomic<bool>& given_up_;
+  const std::atomic<bool>& cancelled_;
 };
 
 }  // namespace
@@ -44,7 +34,7 @@ RankSave::RankSave(SavePlace place, Communicator& comm)
     : place_(std::move(place)), comm_(comm), aside_(checkpoint_aside(place_.run_directory, place_.step)), votes_({1}, DType::f64) {}
 
 RankSave::~RankSave() {
-  given_up_ = true;
+  cancelled_ = true;
   join();
 }
 
@@ -71,7 +61,7 @@ std::string RankSave::open() {
 
 // Whether this rank sees the directory that rank 0 has made, and not one of its own host.
 bool RankSave::sees() const {
-  if (comm_.rank() == 0 && comm_.size() == 1) return true;
+  if (comm_.size() == 1) return true;
   const std::string mark = broadcast_text(comm_, place_.mark);
   if (comm_.rank() == 0) return true;
   try {
@@ -177,14 +167,14 @@ void RankSave::begin(std::span<const Part> own, const AroundWriting& around, Cop
   else
     copied_ = copies.of(own);
   around.after();
+  ended_ = at_once;
+  if (at_once) return;
   for (Part& part : copied_)
     part.write = [this, write = std::move(part.write)](ByteSink& to) {
-      EndableSink sink(to, given_up_);
+      CancellableSink sink(to, cancelled_);
       write(sink);
     };
-  run([this] {
-    if (!at_once_) written_ = write(copied_, true);
-  });
+  run([this] { written_ = write(copied_, true); });
 }
 
 std::optional<std::string> RankSave::advance(bool wait) {
@@ -242,11 +232,6 @@ bool RankSave::all_have_ended(bool wait) {
 
 void RankSave::join() {
   if (thread_.joinable()) thread_.join();
-}
-
-std::string save_by_ranks(FileSystem& files, const std::string& run_directory, CheckpointStore* checkpoints, int64_t step,
-                          std::span<const Part> own, const std::string& mark, Communicator& comm, const AroundWriting& around) {
-  return RankSave({files, run_directory, checkpoints, step, mark}, comm).save(own, around);
 }
 
 }  // namespace starling

@@ -36,7 +36,7 @@ class RankSave {
  public:
   // The communicator has all ranks that save, and must outlive this.
   RankSave(SavePlace place, Communicator& comm);
-  // Gives up a checkpoint that is not complete, and removes what was written of it.
+  // Cancels a save that is not complete, and removes what was written of it.
   ~RankSave();
   RankSave(const RankSave&) = delete;
 
@@ -81,13 +81,9 @@ class RankSave {
   std::string result_;
   std::thread thread_;
   std::exception_ptr error_;
-  std::atomic<bool> ended_ = false, given_up_ = false;
+  std::atomic<bool> ended_ = false, cancelled_ = false;
   Tensor votes_;
   std::optional<Pending> vote_;
 };
-
-// Collective; returns when the checkpoint is published, what RankSave::save returns.
-std::string save_by_ranks(FileSystem& files, const std::string& run_directory, CheckpointStore* checkpoints, int64_t step,
-                          std::span<const Part> own, const std::string& mark, Communicator& comm, const AroundWriting& around = {});
 
 }  // namespace starling

@@ -1,6 +1,6 @@
 // A checkpoint that several ranks write: whole or not there, whichever rank is killed or fails at whichever file operation, and whether
 // the ranks see one directory or not.
-#include "saving/save_by_ranks.h"
+#include "saving/rank_save.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ void save(const std::vector<FileSystem*>& files, int64_t step, const std::string
     if (rank == 0) store.emplace(*files[0], "run", 2);
     const std::vector<Part> own{part_of(rank, content)};
     const std::string complaint =
-        save_by_ranks(*files[static_cast<size_t>(rank)], "run", store ? &*store : nullptr, step, own, rank == 0 ? mark : "", *world.comm);
+        RankSave({*files[static_cast<size_t>(rank)], "run", store ? &*store : nullptr, step, rank == 0 ? mark : ""}, *world.comm).save(own);
     if (!complaint.empty()) throw IoError(complaint);
   });
 }
@@ -58,7 +58,7 @@ std::string latest(FileSystem& files) {
   return content;
 }
 
-TEST(SaveByRanks, EachWritesItsOwnWhereItSeesTheDirectory) {
+TEST(RankSave, EachWritesItsOwnWhereItSeesTheDirectory) {
   MemoryFileSystem shared;
   shared.make_directories("run");
   save({&shared, &shared, &shared}, 7, "one");
@@ -67,7 +67,7 @@ TEST(SaveByRanks, EachWritesItsOwnWhereItSeesTheDirectory) {
 }
 
 // Rank 1 has a file system of its own, in which a killed run has left a directory of the same name; rank 2 has an empty one.
-TEST(SaveByRanks, WhoDoesNotSeeItSendsItsFiles) {
+TEST(RankSave, WhoDoesNotSeeItSendsItsFiles) {
   MemoryFileSystem first, second, third;
   first.make_directories("run");
   second.make_directories("run/checkpoints/.tmp-step-00000007");
@@ -79,7 +79,7 @@ TEST(SaveByRanks, WhoDoesNotSeeItSendsItsFiles) {
 }
 
 // The power fails, for all of them, at operation k = 1, 2, ... of the save.
-TEST(SaveByRanks, ACrashAtEveryOperationLeavesOldOrNew) {
+TEST(RankSave, ACrashAtEveryOperationLeavesOldOrNew) {
   for (const Surviving surviving : {Surviving::synced_only, Surviving::everything, Surviving::names_only})
     for (int64_t k = 1, crashed = 1; crashed; ++k) {
       SCOPED_TRACE(fmt::format("crash at operation {}", k));
@@ -108,7 +108,7 @@ TEST(SaveByRanks, ACrashAtEveryOperationLeavesOldOrNew) {
 }
 
 // Whoever fails, all ranks are told it, nobody waits for ever, and what was written is gone.
-TEST(SaveByRanks, AnErrorAtEveryOperationIsToldAndLeavesOldOrNew) {
+TEST(RankSave, AnErrorAtEveryOperationIsToldAndLeavesOldOrNew) {
   for (const bool shares : {true, false})
     for (int64_t k = 1, reached = 1; reached; ++k) {
       SCOPED_TRACE(fmt::format("error at operation {}, {}", k, shares ? "shared" : "apart"));
@@ -134,7 +134,7 @@ TEST(SaveByRanks, AnErrorAtEveryOperationIsToldAndLeavesOldOrNew) {
     }
 }
 
-TEST(SaveByRanks, AllRanksLearnWhoCannotWrite) {
+TEST(RankSave, AllRanksLearnWhoCannotWrite) {
   MemoryFileSystem files;
   files.make_directories("run");
   Scenario scenario;
@@ -146,14 +146,14 @@ TEST(SaveByRanks, AllRanksLearnWhoCannotWrite) {
     if (rank == 0) store.emplace(files, "run", 2);
     Part own = part_of(rank, "x");
     if (rank == 1) own.write = [](ByteSink&) { throw IoError("rank-1: the disk is full"); };
-    told[static_cast<size_t>(rank)] = save_by_ranks(files, "run", store ? &*store : nullptr, 4, {&own, 1}, "mark", *world.comm);
+    told[static_cast<size_t>(rank)] = RankSave({files, "run", store ? &*store : nullptr, 4, "mark"}, *world.comm).save({&own, 1});
   });
   EXPECT_THAT(told, testing::Each("rank 1 on node1: rank-1: the disk is full"));
   EXPECT_TRUE(files.list("run/checkpoints").empty());
 }
 
 // A rank that is killed while the others wait for it: they end, and the checkpoints are as they were.
-TEST(SaveByRanks, AKilledRankLeavesTheOldCheckpoint) {
+TEST(RankSave, AKilledRankLeavesTheOldCheckpoint) {
   for (int rank = 0; rank < kRanks; ++rank) {
     MemoryFileSystem files;
     files.make_directories("run");
