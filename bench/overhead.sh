@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What watching over a run costs: the time of its updates without guard, comparison of replicas and checkpoints, and with them, side by
-# side. Prints the ratio of the medians of the updates' times for each kind of care, over all rounds. Nothing else should run.
+# The overhead of guard, snapshots, comparison of replicas and checkpoints: time per target token with each of them over the time without
+# any, in rounds that alternate. Prints the median of the rounds, and their range. Nothing else should run.
 # Usage: bench/overhead.sh STARLING [ROUNDS, default 3] [UPDATES, default 120]
 set -euo pipefail
 starling=$(realpath "${1:?usage: bench/overhead.sh STARLING [ROUNDS] [UPDATES]}") rounds=${2:-3} updates=${3:-120}
@@ -49,6 +49,7 @@ for line in open("results"):
 for (ranks, kind), values in times.items():
     if kind != "none":
         ratio = [a / b for a, b in zip(values, times[ranks, "none"])]
-        print(f"{ranks} rank(s), {kind:12} {100 * (statistics.median(ratio) - 1):+.1f} % ({100 * (min(ratio) - 1):+.1f} to {100 * (max(ratio) - 1):+.1f})")
-print("'again' is the same run once more: what the machine alone makes of the difference")
+        percent = [f"{100 * (x - 1):+.1f}" for x in (statistics.median(ratio), min(ratio), max(ratio))]
+        print(f"{ranks} rank(s), {kind:12} {percent[0]} % ({percent[1]} to {percent[2]})")
+print("'again' repeats the run without any of them: its difference is noise")
 P

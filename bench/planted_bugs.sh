@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Likely mistakes, planted one at a time in a copy of the sources: do the tests find each? Prints a line for each; ends with 1 if one is
 # not found, or could not be planted. The suites are lists in planted_bugs/.
-# Usage: bench/planted_bugs.sh cuda | nights [NAME ...]   (half a minute to two minutes each)
+# Usage: bench/planted_bugs.sh cuda | faults [NAME ...]   (half a minute to two minutes each)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-suite=${1:?name a suite: cuda or nights}
+suite=${1:?name a suite: cuda or faults}
 shift
 copy=$(mktemp -d)
 source "bench/planted_bugs/$suite.sh"

@@ -2,7 +2,7 @@
 // the same sentences in the same order, and their losses are those of one worker.
 #include <gtest/gtest.h>
 
-#include "tests/faults/night.h"
+#include "tests/faults/fault_runs.h"
 #include "tests/whole_matrix.h"
 
 namespace starling {
@@ -31,16 +31,16 @@ class Elastic : public testing::Test {
  protected:
   // Each layout begins, and each continues.
   void expect_as_one_worker(const std::vector<Layout>& layouts, OptimizerKind kind = OptimizerKind::adam) {
-    const Told one = nights_.relay({{layout(1, 1, 1, Keeper::everybody, kind), 0}});
+    const Outcome one = runs_.relay({{layout(1, 1, 1, Keeper::everybody, kind), 0}});
     double worst = 0;
     int runs = 0;
     for (const Layout& first : layouts)
       for (const Layout& second : layouts) {
-        const Told told = nights_.relay({{first, 5}, {second, 0}});
+        const Outcome outcome = runs_.relay({{first, 5}, {second, 0}});
         ++runs;
-        ASSERT_EQ(told.begins, (std::vector<int64_t>{1, 7})) << "a request to stop is heard with the sums of the next update";
-        ASSERT_EQ(told.reports.size(), one.reports.size());
-        for (const auto& [step, report] : told.reports) {
+        ASSERT_EQ(outcome.begins, (std::vector<int64_t>{1, 7})) << "a request to stop is heard with the sums of the next update";
+        ASSERT_EQ(outcome.reports.size(), one.reports.size());
+        for (const auto& [step, report] : outcome.reports) {
           const UpdateReport& expected = one.reports.at(step);
           ASSERT_EQ(report.target_tokens, expected.target_tokens) << first.name << " then " << second.name << ", update " << step;
           ASSERT_EQ(report.sentences, expected.sentences);
@@ -51,7 +51,7 @@ class Elastic : public testing::Test {
       }
     std::cout << runs << " runs; losses differ by " << worst << " at most" << std::endl;
   }
-  Nights nights_;
+  FaultRuns runs_;
 };
 
 TEST_F(Elastic, AnyNumberOfReplicas) { expect_as_one_worker({layout(1, 1, 1), layout(1, 1, 2), layout(1, 1, 4), layout(1, 1, 8)}); }

@@ -1,4 +1,4 @@
-// What goes wrong in a run, and in its restarts: drawn from one seed.
+// The faults of a run and of its restarts, drawn from one seed.
 #pragma once
 
 #include <cstdint>

@@ -8,44 +8,33 @@
 
 namespace starling {
 
-class RankFiles final : public FileSystem {
+class RankFiles final : public ForwardingFiles {
  public:
   RankFiles(std::string run, MemoryFileSystem& memory) : run_(std::move(run)), memory_(memory) {}
-  std::unique_ptr<OutputFile> create(const std::string& path, uint64_t expected) override { return at(path).create(path, expected); }
-  void read_pieces(const std::string& path, const std::function<void(std::span<const std::byte>)>& take) override {
-    at(path).read_pieces(path, take);
-  }
-  std::unique_ptr<MappedFile> map(const std::string& path) override { return at(path).map(path); }
-  void rename(const std::string& from, const std::string& to) override { at(from).rename(from, to); }
-  bool exchange(const std::string& a, const std::string& b) override { return at(a).exchange(a, b); }
-  bool remove(const std::string& path) override { return at(path).remove(path); }
   bool make_directory(const std::string& path) override {
     if (has_both(path)) memory_.make_directory(path);
-    return at(path).make_directory(path);
+    return ForwardingFiles::make_directory(path);
   }
   void sync_directory(const std::string& path) override {
     if (has_both(path)) memory_.sync_directory(path);
-    at(path).sync_directory(path);
+    ForwardingFiles::sync_directory(path);
   }
-  std::vector<std::string> list(const std::string& path) override { return at(path).list(path); }
-  FileInfo info(const std::string& path) override { return at(path).info(path); }
 
  private:
-  FileSystem& at(const std::string& path) {
+  FileSystem& at(const std::string& path) override {
     // Destructors know how to fail.
     if (crashed_rank() || memory_.crashed()) throw IoError(path + ": this rank has been killed");
     std::string within = path.starts_with(run_ + "/") ? path.substr(run_.size() + 1) : "";
     if (within.starts_with(kAside)) within.erase(0, std::min(within.find('/'), within.size() - 1) + 1);
     const bool models = within.starts_with("checkpoints") || within.starts_with("best") || within.starts_with(".tmp-best") ||
                         within.starts_with(".old-best");
-    return models ? static_cast<FileSystem&>(memory_) : real_;
+    return models ? memory_ : ForwardingFiles::at(path);
   }
   // Directories with models in memory and other files beside them.
   bool has_both(const std::string& path) const { return path == run_ || file_name(path).starts_with(kAside); }
   static constexpr std::string_view kAside = "before-restart";
   const std::string run_;
   MemoryFileSystem& memory_;
-  ForwardingFiles real_;
 };
 
 }  // namespace starling

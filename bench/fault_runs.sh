@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Simulated training runs under faults that are drawn from seeds (tests/faults): how many of each fault there were, and which seeds did not
-# end as the undisturbed run. Ends with 1 if there are any. Build the tests first.
-# Usage: bench/nights.sh [SEEDS, default 10000] [FROM, default 0] [TEST_FAULTS, default build/release/tests/test_faults]
+# Simulated training runs with injected faults, drawn from seeds (tests/faults): counts each fault, and prints the seeds whose run did not
+# end as the undisturbed one. Ends with 1 if there are any. Build the tests first.
+# Usage: bench/fault_runs.sh [SEEDS, default 10000] [FROM, default 0] [TEST_FAULTS, default build/release/tests/test_faults]
 set -euo pipefail
 seeds=${1:-10000} from=${2:-0} program=${3:-$(dirname "$0")/../build/release/tests/test_faults}
 processes=$(nproc)

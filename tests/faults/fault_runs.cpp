@@ -1,4 +1,4 @@
-#include "tests/faults/night.h"
+#include "tests/faults/fault_runs.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -25,30 +25,25 @@ constexpr double kSame = 1e-5;  // of losses of runs that only differ in the ord
 constexpr int kPairs = 120;
 constexpr int64_t kLateNs = 100'000;  // virtual
 
-std::string message_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "a power cut";
-  }
+// Ranks that the scenario has killed.
+int64_t killed(const SimulationResult& result) {
+  return std::count_if(result.ranks.begin(), result.ranks.end(), [](const RankReport& r) { return r.error.starts_with("crashed"); });
 }
 
 bool close(double a, double b) { return std::abs(a - b) <= kSame * std::abs(b); }
 
 }  // namespace
 
-struct Nights::Undisturbed {
-  Told told;
+struct FaultRuns::Undisturbed {
+  Outcome outcome;
   Extent extent;
 };
 
 // A run directory, and what is seen of it over all attempts.
-struct Nights::Running {
+struct FaultRuns::Running {
   Config config;
   MemoryFileSystem memory, elsewhere;  // elsewhere: of a rank that does not see the others' directory
-  Told told;
+  Outcome outcome;
   int64_t durable = 0;  // update of the newest checkpoint that is complete
   bool shows_logs = false;
   bool ended = false;  // with everything done
@@ -63,16 +58,16 @@ struct Nights::Running {
   void look(bool started_again);
 };
 
-void Nights::Running::event(std::string_view line) {
+void FaultRuns::Running::event(std::string_view line) {
   const auto e = nlohmann::json::parse(line);
   const int64_t step = e.at("step");
   if (e.at("type") == "checkpoint") durable = step;
   if (e.at("type") == "checkpoint-failed") ++failed_saves;
-  if (e.at("type") == "report" && std::exchange(begins_, false)) told.begins.push_back(step);
-  if (e.at("type") == "report") told.reports[step] = {e.at("target_tokens"), e.at("loss"), e.at("epoch"), e.at("sentences")};
+  if (e.at("type") == "report" && std::exchange(begins_, false)) outcome.begins.push_back(step);
+  if (e.at("type") == "report") outcome.reports[step] = {e.at("target_tokens"), e.at("loss"), e.at("epoch"), e.at("sentences")};
 }
 
-SimulationResult Nights::Running::attempt(const Attempt& a) {
+SimulationResult FaultRuns::Running::attempt(const Attempt& a) {
   memory.set_faults(a.disk);
   begins_ = true;
   elsewhere.make_directories(config.train.output);
@@ -99,7 +94,7 @@ SimulationResult Nights::Running::attempt(const Attempt& a) {
 }
 
 // No file is there but those of as many checkpoints as are kept, and of best models: one that could not be read is set aside.
-void Nights::Running::list(MemoryFileSystem& files, bool first) {
+void FaultRuns::Running::list(MemoryFileSystem& files, bool first) {
   const auto names = [&](const std::string& path) { return files.exists(path) ? files.list(path) : std::vector<std::string>(); };
   const auto left = [&](const std::string& name) { wrong.push_back(fmt::format("{} was left over{}", name, first ? "" : " elsewhere")); };
   const std::string& run = config.train.output;
@@ -128,7 +123,7 @@ void Nights::Running::list(MemoryFileSystem& files, bool first) {
 }
 
 // What is left in the end; after a machine has started again, the next start would remove what it has left half done.
-void Nights::Running::look(bool started_again) {
+void FaultRuns::Running::look(bool started_again) {
   const std::string& run = config.train.output;
   const auto latest = latest_checkpoint(memory, run), best = best_checkpoint(memory, run);
   for (const auto& [which, checkpoint] : {std::pair("last", latest), std::pair("best", best)}) {
@@ -137,22 +132,22 @@ void Nights::Running::look(bool started_again) {
       continue;
     }
     for (const PartInfo& part : checkpoint->files)
-      if (part.name.ends_with(".safetensors")) told.files[fmt::format("{} {}", which, part.name)] = part.sha256;
+      if (part.name.ends_with(".safetensors")) outcome.files[fmt::format("{} {}", which, part.name)] = part.sha256;
   }
   if (!started_again) list(memory, true), list(elsewhere, false);
   for (const auto& entry : fs::directory_iterator(run))
-    if (const std::string name = entry.path().filename(); !name.starts_with("before-restart")) told.names.push_back(name);
-  std::sort(told.names.begin(), told.names.end());
+    if (const std::string name = entry.path().filename(); !name.starts_with("before-restart")) outcome.names.push_back(name);
+  std::sort(outcome.names.begin(), outcome.names.end());
 }
 
-Nights::Nights() : directory_(fs::temp_directory_path() / fmt::format("starling-nights-{}", ::getpid())) {
+FaultRuns::FaultRuns() : directory_(fs::temp_directory_path() / fmt::format("starling-fault-runs-{}", ::getpid())) {
   fs::create_directories(directory_);
   write_word_pairs(path("a"), path("b"), kPairs, 8, 2, 6);
   write_word_pairs(path("valid.a"), path("valid.b"), 10, 8, 2, 6);
 }
-Nights::~Nights() { fs::remove_all(directory_); }
+FaultRuns::~FaultRuns() { fs::remove_all(directory_); }
 
-Config Nights::config(const Layout& layout, const std::string& run) const {
+Config FaultRuns::config(const Layout& layout, const std::string& run) const {
   Config c = parse_config("model:\n  preset: transformer-tiny\n  width: 16\n  feed-forward: 32\n  encoder-layers: 1\n", "test");
   c.data.train = {{path("a"), path("b"), "", 1}};
   c.vocab.training.size = 40;
@@ -171,7 +166,7 @@ Config Nights::config(const Layout& layout, const std::string& run) const {
   return c;
 }
 
-const Nights::Undisturbed& Nights::reference(const Layout& layout) {
+const FaultRuns::Undisturbed& FaultRuns::reference(const Layout& layout) {
   const auto found = references_.find(layout.name);
   if (found != references_.end()) return found->second;
   const Config c = config(layout, "undisturbed");
@@ -183,18 +178,18 @@ const Nights::Undisturbed& Nights::reference(const Layout& layout) {
   Undisturbed u;
   u.extent.seconds = 1e-9 * static_cast<double>(result.virtual_ns);
   u.extent.disk_operations = run.memory.operations();
-  u.extent.updates = run.told.reports.rbegin()->first;
+  u.extent.updates = run.outcome.reports.rbegin()->first;
   run.look(false);
   const std::string newest = join_path(c.train.output, "checkpoints");
   for (const std::string& step : run.memory.list(newest))
     for (const std::string& file : run.memory.list(join_path(newest, step)))
       u.extent.disk_bytes += run.memory.info(join_path(join_path(newest, step), file)).size;
-  u.told = run.told;
+  u.outcome = run.outcome;
   fs::remove_all(c.train.output);
   return references_.emplace(layout.name, std::move(u)).first->second;
 }
 
-Told Nights::relay(const std::vector<Leg>& legs) {
+Outcome FaultRuns::relay(const std::vector<Leg>& legs) {
   Running run(config(legs.front().layout, "relay"));
   for (const Leg& leg : legs) {
     run.config = config(leg.layout, "relay");
@@ -206,15 +201,15 @@ Told Nights::relay(const std::vector<Leg>& legs) {
   }
   CHECK(run.ended, "the last leg has not ended");
   fs::remove_all(path("relay"));
-  return run.told;
+  return run.outcome;
 }
 
-const Told& Nights::undisturbed(const Layout& layout) { return reference(layout).told; }
-Extent Nights::extent(const Layout& layout) { return reference(layout).extent; }
+const Outcome& FaultRuns::undisturbed(const Layout& layout) { return reference(layout).outcome; }
+Extent FaultRuns::extent(const Layout& layout) { return reference(layout).extent; }
 
-std::vector<std::string> Nights::wrong_undisturbed() {
+std::vector<std::string> FaultRuns::wrong_undisturbed() {
   std::vector<std::string> wrong;
-  const Told& one = undisturbed(layouts().front());
+  const Outcome& one = undisturbed(layouts().front());
   int64_t trained = 0, written = 0;
   for (const auto& [step, report] : one.reports) trained += report.epoch == 1 ? report.target_tokens : 0;
   const Vocabulary vocabulary = Vocabulary::load(path("joint.spm"));
@@ -222,15 +217,15 @@ std::vector<std::string> Nights::wrong_undisturbed() {
   for (std::string line; std::getline(text, line);) written += std::ssize(vocabulary.encode(line)) + 1;  // and the end of the sentence
   if (trained != written) wrong.push_back(fmt::format("the first epoch has {} target tokens, and the text {}", trained, written));
   for (const Layout& layout : layouts()) {
-    const Told& told = undisturbed(layout);
+    const Outcome& outcome = undisturbed(layout);
     const bool comparable = layout.kind == Layout::synchronous &&
                             config(layout, "").train.batch_tokens == config(layouts().front(), "").train.batch_tokens &&
                             config(layout, "").model.preset == config(layouts().front(), "").model.preset &&
                             config(layout, "").train.optimizer.optimizer == config(layouts().front(), "").train.optimizer.optimizer;
     if (!comparable) continue;
     for (const auto& [step, report] : one.reports) {
-      const auto other = told.reports.find(step);
-      if (other == told.reports.end())
+      const auto other = outcome.reports.find(step);
+      if (other == outcome.reports.end())
         wrong.push_back(fmt::format("{}: no report of update {}", layout.name, step));
       else if (other->second.target_tokens != report.target_tokens || !close(other->second.loss, report.loss))
         wrong.push_back(fmt::format("{}: update {} has {} tokens with loss {:.9g}; one worker has {} with {:.9g}", layout.name, step,
@@ -240,71 +235,72 @@ std::vector<std::string> Nights::wrong_undisturbed() {
   return wrong;
 }
 
-// One night: the attempts of a seed, and what is checked after each.
-class Nights::Spending {
+// One run: the attempts of a seed, and what is checked after each.
+class FaultRuns::Trial {
  public:
-  Spending(uint64_t seed, const Layout& layout, const Config& config, const Undisturbed& expected, bool shows_logs)
+  Trial(uint64_t seed, const Layout& layout, const Config& config, const Undisturbed& expected, bool shows_logs)
       : seed_(seed), layout_(layout), expected_(expected), config_(config), run_(config), exact_(layout.kind != Layout::by_time) {
     run_.shows_logs = shows_logs;
   }
 
-  Night spend() {
+  FaultRun run() {
     std::vector<Attempt> attempts = draw_attempts(seed_, layout_, expected_.extent);
     attempts.emplace_back().scenario.ranks = layout_.ranks;  // a quiet one
     for (size_t i = 0; i < attempts.size() && !run_.ended; ++i) {
       const Attempt& a = attempts[i];
-      ++night_.attempts;
+      ++result_.attempts;
       exact_ = exact_ && a.scenario.ranks == layout_.ranks;
-      const std::map<int64_t, UpdateReport> before = std::exchange(run_.told.reports, {});
-      run_.told.begins.clear();
+      const std::map<int64_t, UpdateReport> before = std::exchange(run_.outcome.reports, {});
+      run_.outcome.begins.clear();
       const auto from = latest_checkpoint(run_.memory, config_.train.output);
       const SimulationResult result = run_.attempt(a);
-      night_.updates += std::ssize(run_.told.reports);
+      result_.updates += std::ssize(run_.outcome.reports);
       for (const std::string& what : std::exchange(run_.wrong, {})) wrong(what);
       check(a, result);
       // It continues from the newest checkpoint, or from one before it where the disk fails.
-      const auto reported = expected_.told.reports.upper_bound(from ? from->step : 0);  // periodic strategies report their merges
-      const int64_t next = reported == expected_.told.reports.end() ? 0 : reported->first;
-      if (const auto& begins = run_.told.begins; layout_.kind != Layout::by_time && !begins.empty())
+      const auto reported = expected_.outcome.reports.upper_bound(from ? from->step : 0);  // periodic strategies report their merges
+      const int64_t next = reported == expected_.outcome.reports.end() ? 0 : reported->first;
+      if (const auto& begins = run_.outcome.begins; layout_.kind != Layout::by_time && !begins.empty())
         if (a.disk.at > 0 ? begins[0] > next : begins[0] != next)
           wrong(fmt::format("it began with update {}, and update {} comes next", begins[0], next));
-      run_.told.reports.insert(before.begin(), before.end());
+      run_.outcome.reports.insert(before.begin(), before.end());
       count(a, result);
       start_again(a);
       if (a.corrupts && !run_.ended) corrupt();
       if (i + 1 == attempts.size() && !run_.ended)
-        wrong("it does not end though nothing disturbs it: " + (result.error ? message_of(result.error) : "a status other than 0"));
+        wrong("it does not end though nothing disturbs it: " + (result.error ? result.failure : "a status other than 0"));
     }
     if (run_.ended) check_end();
-    return std::move(night_);
+    return std::move(result_);
   }
 
  private:
-  void wrong(const std::string& what) { night_.wrong.push_back(fmt::format("start {}: {}", night_.attempts, what)); }
+  void wrong(const std::string& what) { result_.wrong.push_back(fmt::format("start {}: {}", result_.attempts, what)); }
 
   void check(const Attempt& a, const SimulationResult& result) {
     // Nobody waits for a lost rank for longer than the deadline. A wait that may be long counts it from when the rank was lost; before
     // that, the network may have been cut for a while.
-    int64_t sent = 0, received = 0, crashed = 0;
+    int64_t sent = 0, received = 0;
+    const int64_t crashed = killed(result);
     for (size_t i = 0; i < result.ranks.size(); ++i) {
       const RankReport& r = result.ranks[i];
       const double waited = 1e-9 * static_cast<double>(r.longest_wait_ns);
       if (waited > kDeadlineSeconds + kLongestCut + 1) wrong(fmt::format("rank {} waited for {} s, longer than the deadline", i, waited));
-      sent += r.traffic.bytes_sent, received += r.traffic.bytes_received, crashed += r.error.starts_with("crashed");
+      sent += r.traffic.bytes_sent, received += r.traffic.bytes_received;
     }
     // What was sent has arrived, if all have ended.
     const bool failed = result.error || crashed > 0;
     if (failed ? received > sent : received != sent) wrong(fmt::format("{} bytes were sent and {} received", sent, received));
     // A rank that is lost is named.
     if (result.error && crashed == 1 && !a.disk.at && a.scenario.link_faults.empty()) {
-      const std::string text = message_of(result.error), name = fmt::format("rank {}", a.scenario.crashes[0].rank);
+      const std::string text = result.failure, name = fmt::format("rank {}", a.scenario.crashes[0].rank);
       if (text.find(name) == std::string::npos) wrong(fmt::format("{} crashed, and the error is: {}", name, text));
     }
     // Every update is that of the undisturbed run: no sentence is lost or trained on twice.
     if (layout_.kind == Layout::by_time) return;
-    for (const auto& [step, report] : run_.told.reports) {
-      const auto then = expected_.told.reports.find(step);
-      if (then == expected_.told.reports.end())
+    for (const auto& [step, report] : run_.outcome.reports) {
+      const auto then = expected_.outcome.reports.find(step);
+      if (then == expected_.outcome.reports.end())
         wrong(fmt::format("there is an update {}, one too many", step));
       else if (report.target_tokens != then->second.target_tokens ||
                (exact_ ? report.loss != then->second.loss : !close(report.loss, then->second.loss)))
@@ -314,10 +310,10 @@ class Nights::Spending {
   }
 
   void count(const Attempt& a, const SimulationResult& result) {
-    const auto add = [&](const char* what, int64_t n) { night_.happened[what] += n; };
+    const auto add = [&](const char* what, int64_t n) { result_.happened[what] += n; };
     const Scenario& s = a.scenario;
-    int64_t crashed = 0, cut = 0;
-    for (const RankReport& r : result.ranks) crashed += r.error.starts_with("crashed");
+    const int64_t crashed = killed(result);
+    int64_t cut = 0;
     for (const LinkFault& f : s.link_faults) cut += f.factor == 0;
     add("slow ranks", std::ssize(s.stragglers)), add("networks cut", cut), add("slow links", std::ssize(s.link_faults) - cut);
     add("messages lost", result.lost), add("messages delayed", result.delayed), add("messages doubled", result.doubled);
@@ -327,12 +323,12 @@ class Nights::Spending {
     if (a.disk.at > 0 && run_.memory.operations() >= a.disk.at)
       add(a.disk.fault == Fault::crash ? "power cuts" : a.disk.fault == Fault::io_error ? "failing operations" : "torn writes", 1);
     add("saves that failed", std::exchange(run_.failed_saves, 0));
-    add("deadlines", result.error && message_of(result.error).find("waited") != std::string::npos);
+    add("deadlines", result.error && result.failure.find("waited") != std::string::npos);
   }
 
   void start_again(const Attempt& a) {
     started_again_ = a.power || run_.memory.crashed();
-    night_.happened["machines started again"] += started_again_;
+    result_.happened["machines started again"] += started_again_;
     if (started_again_)
       run_.memory.reboot(), run_.elsewhere.reboot();
     else
@@ -345,7 +341,7 @@ class Nights::Spending {
   // Changes a byte of the newest checkpoint, once, and if there is another.
   void corrupt() {
     const auto latest = latest_checkpoint(run_.memory, config_.train.output);
-    if (!latest || night_.happened["corrupt files"] > 0) return;
+    if (!latest || result_.happened["corrupt files"] > 0) return;
     int whole = 0;
     for (const std::string& name : run_.memory.list(join_path(config_.train.output, "checkpoints"))) whole += name.starts_with("step-");
     const std::string path = latest->path(latest->files[seed_ % latest->files.size()].name);
@@ -354,22 +350,22 @@ class Nights::Spending {
     content[static_cast<size_t>(seed_ * 7919) % content.size()] ^= 1;
     run_.memory.write_file(path, content);
     run_.durable = 0;
-    ++night_.happened["corrupt files"];
+    ++result_.happened["corrupt files"];
   }
 
   void check_end() {
     run_.look(started_again_);
     for (const std::string& what : run_.wrong) wrong(what);
-    const Told &told = run_.told, &expected = expected_.told;
-    if (layout_.kind != Layout::by_time && told.reports.size() != expected.reports.size())
-      wrong(fmt::format("{} updates, undisturbed {}", told.reports.size(), expected.reports.size()));
-    if (exact_ && told.files != expected.files) {
+    const Outcome &outcome = run_.outcome, &expected = expected_.outcome;
+    if (layout_.kind != Layout::by_time && outcome.reports.size() != expected.reports.size())
+      wrong(fmt::format("{} updates, undisturbed {}", outcome.reports.size(), expected.reports.size()));
+    if (exact_ && outcome.files != expected.files) {
       for (const auto& [name, hash] : expected.files)
-        if (!told.files.contains(name) || told.files.at(name) != hash) wrong(name + " is not the undisturbed run's");
-      for (const auto& [name, hash] : told.files)
+        if (!outcome.files.contains(name) || outcome.files.at(name) != hash) wrong(name + " is not the undisturbed run's");
+      for (const auto& [name, hash] : outcome.files)
         if (!expected.files.contains(name)) wrong(name + " is one file too many");
     }
-    if (told.names != expected.names) wrong(fmt::format("files were left in the run directory: {}", fmt::join(told.names, " ")));
+    if (outcome.names != expected.names) wrong(fmt::format("files were left in the run directory: {}", fmt::join(outcome.names, " ")));
   }
 
   const uint64_t seed_;
@@ -379,16 +375,16 @@ class Nights::Spending {
   Running run_;
   bool exact_;                  // as the undisturbed run, to the last bit
   bool started_again_ = false;  // after the last attempt
-  Night night_;
+  FaultRun result_;
 };
 
-Night Nights::spend(uint64_t seed) {
+FaultRun FaultRuns::run(uint64_t seed) {
   const Layout& layout = layouts()[seed % layouts().size()];
   const Undisturbed& expected = reference(layout);
-  const Config c = config(layout, fmt::format("night-{}", seed));
-  Night night = Spending(seed, layout, c, expected, shows_logs).spend();
+  const Config c = config(layout, fmt::format("seed-{}", seed));
+  FaultRun run = Trial(seed, layout, c, expected, shows_logs).run();
   fs::remove_all(c.train.output);
-  return night;
+  return run;
 }
 
 }  // namespace starling
