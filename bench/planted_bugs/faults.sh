@@ -21,7 +21,7 @@ bugs=(
 "sentences_of(batch, begin, std::max(begin, end));\n  for (int64_t\& id : part.sample_ids) id += static_cast<int64_t>(1000 * from);\n  "\
 "return part;/"
   "a sentence that no rank has|src/data/batches.cpp|s/^      end = i;/      end = i > begin ? i - 1 : i;/"
-  "a state without its own seed|src/run/run_checkpoints.cpp|s/  status_.epoch = s.integer(\"epoch\") + 1;/&\n  "\
+  "a resumed optimizer one update behind|src/run/run_checkpoints.cpp|s/  status_.epoch = s.integer(\"epoch\") + 1;/&\n  "\
 "run_.replica->optimizer().set_updates(s.integer(\"step\") - 1);/"
   "a manifest before the shards|src/saving/rank_save.cpp|s/if (info.sha256.empty() \&\& first) {/if (info.sha256.empty() \&\& first "\
 "\&\& false) {/"
