@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/own_directory.h"
+
 namespace starling {
 namespace {
 
@@ -23,22 +25,19 @@ std::string output_of(const std::string& command) {
 
 class ManualTest : public testing::Test {
  protected:
-  void SetUp() override {
-    directory_ = testing::TempDir() + "starling-manual";
-    output_of(std::string(STARLING_BINARY) + " manual --output " + directory_);
-  }
+  void SetUp() override { output_of(std::string(STARLING_BINARY) + " manual --output " + directory_.path()); }
   std::string file(const std::string& name) const {
     std::ostringstream text;
-    text << std::ifstream(directory_ + "/" + name).rdbuf();
+    text << std::ifstream(directory_.file(name)).rdbuf();
     return text.str();
   }
   // What bash offers for the words of a command line, the last of which is incomplete.
   std::string completed(const std::string& words, int count) const {
-    const std::string script = "source " + directory_ + "/bash-completion/completions/starling; COMP_WORDS=(" + words +
+    const std::string script = "source " + directory_.file("bash-completion/completions/starling") + "; COMP_WORDS=(" + words +
                                "); COMP_CWORD=" + std::to_string(count - 1) + "; _starling; echo \"${COMPREPLY[*]}\"";
     return output_of("bash -c '" + script + "'");
   }
-  std::string directory_;
+  const OwnDirectory directory_;
 };
 
 TEST_F(ManualTest, PagesHaveEveryVerbAndOption) {
@@ -49,7 +48,7 @@ TEST_F(ManualTest, PagesHaveEveryVerbAndOption) {
   EXPECT_THAT(train, testing::Not(HasSubstr("\n\n.TP"))) << "an option without a text";
   EXPECT_FALSE(file("man/man1/starling-bench-distributed.1").empty());
   if (std::system("command -v man >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no man";
-  for (const auto& page : std::filesystem::directory_iterator(directory_ + "/man/man1"))
+  for (const auto& page : std::filesystem::directory_iterator(directory_.file("man/man1")))
     EXPECT_EQ(output_of("man --warnings -l " + page.path().string() + " 2>&1 >/dev/null"), "") << page.path();
 }
 
@@ -66,8 +65,9 @@ TEST_F(ManualTest, BashCompletesVerbsOptionsAndWords) {
 TEST_F(ManualTest, OtherShellsAcceptTheirScripts) {
   EXPECT_THAT(file("zsh/vendor-completions/_starling"), testing::StartsWith("#compdef starling"));
   EXPECT_THAT(file("fish/vendor_completions.d/starling.fish"), HasSubstr("complete -c starling"));
-  if (std::system("command -v zsh >/dev/null 2>&1") == 0) output_of("zsh -n " + directory_ + "/zsh/vendor-completions/_starling");
-  if (std::system("command -v fish >/dev/null 2>&1") == 0) output_of("fish -n " + directory_ + "/fish/vendor_completions.d/starling.fish");
+  if (std::system("command -v zsh >/dev/null 2>&1") == 0) output_of("zsh -n " + directory_.file("zsh/vendor-completions/_starling"));
+  if (std::system("command -v fish >/dev/null 2>&1") == 0)
+    output_of("fish -n " + directory_.file("fish/vendor_completions.d/starling.fish"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "tests/own_directory.h"
 
 namespace starling {
 namespace {
@@ -36,10 +37,8 @@ std::string content(const fs::path& path) {
 // A directory that does not exist yet.
 class DemoCorpusFiles : public testing::Test {
  protected:
-  DemoCorpusFiles() { fs::remove_all(directory_); }
-  ~DemoCorpusFiles() override { fs::remove_all(directory_); }
-  const fs::path directory_ =
-      fs::path(testing::TempDir()) / (std::string("starling-demo-") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  const OwnDirectory own_;
+  const fs::path directory_ = own_.file("corpus");
 };
 
 TEST(DemoCorpus, HasNoSourceSentenceTwice) {

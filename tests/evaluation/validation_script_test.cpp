@@ -8,6 +8,8 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/own_directory.h"
+
 namespace starling {
 namespace {
 
@@ -33,7 +35,8 @@ TEST(ValidationScript, TheNumberAtTheEndOfTheLastLineCounts) {
 
 TEST(ValidationScript, GetsItsFilesAsArguments) {
   EXPECT_EQ(score("test \"$2\" = 'b c' && echo $# #", {"a", "b c", "d'"}), 3);
-  const std::string path = testing::TempDir() + "script_lines.txt";
+  const OwnDirectory directory;
+  const std::string path = directory.file("lines.txt");
   std::ofstream(path) << "one\ntwo\n";
   EXPECT_EQ(score("wc -l <\"$1\" #", {path}), 2);
   EXPECT_EQ(score("wc -c #"), 0) << "there is nothing to read";
@@ -49,8 +52,8 @@ TEST(ValidationScript, SaysWhyThereIsNoNumber) {
 
 TEST(ValidationScript, EndsWithAllThatItStarted) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::string path = testing::TempDir() + "script_late.txt";
-  std::remove(path.c_str());
+  const OwnDirectory directory;
+  const std::string path = directory.file("late.txt");
   EXPECT_THAT(complaint("(sleep 2; echo late >" + path + ") & sleep 60; echo 5 #", 0.3), HasSubstr("was killed"));
   EXPECT_THAT(complaint("sleep 60; echo 5 #", 60, [&] { return std::chrono::steady_clock::now() - begin > std::chrono::seconds(1); }),
               HasSubstr("interrupted"));

@@ -13,6 +13,7 @@
 #include "starling/metrics.h"
 #include "starling/translator.h"
 #include "starling/version.h"
+#include "tests/own_directory.h"
 
 namespace {
 
@@ -177,7 +178,8 @@ TEST(Library, KeepsMarkupAndLines) {
 
 TEST(Library, ScoresAsTheProgramDoes) {
   const std::vector<std::string> from = sources(), to = texts(translator().translate(from));
-  const std::string target = testing::TempDir() + "library_target";
+  const starling::OwnDirectory directory;
+  const std::string target = directory.file("target");
   {
     std::ofstream file(target);
     for (const std::string& line : to) file << line << "\n";

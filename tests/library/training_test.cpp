@@ -12,6 +12,7 @@
 #include "output.h"
 #include "starling/model.h"
 #include "starling/trainer.h"
+#include "tests/own_directory.h"
 
 namespace {
 
@@ -20,8 +21,8 @@ using library_test::output_of;
 using testing::HasSubstr;
 
 TEST(LibraryTraining, TrainsStopsAndContinues) {
-  const std::string run = testing::TempDir() + "library_run", text = testing::TempDir() + "library_text";
-  output_of("rm -rf " + run + " " + text);
+  const starling::OwnDirectory directory;
+  const std::string run = directory.file("run"), text = directory.file("text");
   output_of(std::string(STARLING_BINARY) + " demo-corpus --output " + text + " --train 400 2>&1");
   starling::TrainOptions options;
   options.keys = {{"data.train.0.source", text + "/train.en"},
@@ -57,8 +58,8 @@ TEST(LibraryTraining, TrainsStopsAndContinues) {
 }
 
 TEST(LibraryTraining, ValidatesByAScriptAndKeepsWhatItScored) {
-  const std::string work = testing::TempDir() + "library_script";
-  output_of("rm -rf " + work + " && mkdir -p " + work);
+  const starling::OwnDirectory directory;
+  const std::string work = directory.path();
   output_of(std::string(STARLING_BINARY) + " demo-corpus --output " + work + "/text --train 400 --valid 30 2>&1");
   {
     std::ofstream script(work + "/score.sh");
@@ -106,8 +107,9 @@ TEST(LibraryTraining, ValidatesByAScriptAndKeepsWhatItScored) {
 
 // A run on a pipe that is stopped and continued ends with the parameters of one that was not.
 TEST(LibraryTraining, TextFromAPipeContinuesExactly) {
-  const std::string work = testing::TempDir() + "library_pipe";
-  output_of("rm -rf " + work + " && mkdir -p " + work + " && mkfifo " + work + "/pipe");
+  const starling::OwnDirectory directory;
+  const std::string work = directory.path();
+  output_of("mkfifo " + work + "/pipe");
   output_of(std::string(STARLING_BINARY) + " demo-corpus --output " + work + "/text --train 4000 2>&1");
   const std::vector<std::string> lines = lines_of(output_of("paste " + work + "/text/train.en " + work + "/text/train.de"));
   const auto options = [&](const std::string& run, std::vector<std::pair<std::string, std::string>> more) {

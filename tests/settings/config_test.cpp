@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text_files.h"
+#include "tests/own_directory.h"
 
 namespace starling {
 namespace {
@@ -172,7 +173,8 @@ TEST(TrainConfig, ASectionWithinAnotherStandsThere) {
 }
 
 TEST(TrainConfig, TheRecordOfAnOlderVersionIsRead) {
-  const std::string path = testing::TempDir() + "old_config.yml";
+  const OwnDirectory directory;
+  const std::string path = directory.file("old.yml");
   std::ofstream(path) << "strategy:\n  name: streaming\n  interval: 7\n  compressor: top-k\n  keep: 0.02\n  synchronous-steps: 3\n";
   const Config c = load_record(path);
   EXPECT_EQ(c.strategy.periodic.interval, 7);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "config/config.h"
+#include "tests/own_directory.h"
 #include "tests/sim/common.h"
 
 namespace starling {
@@ -258,7 +259,8 @@ TEST(Scenarios, GpusBringTheirLinksAndACardEach) {
 }
 
 TEST(Traces, AreReadableAndPiecesDoNotOverlap) {
-  const std::string path = testing::TempDir() + "starling_trace.json";
+  const OwnDirectory directory;
+  const std::string path = directory.file("trace.json");
   Scenario s = plain(4);
   s.network.ranks_per_node = 2;
   const auto result = simulate(
