@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 namespace starling {
 namespace {
@@ -50,18 +52,18 @@ class Bounds {
   }
 
  private:
-  void bound(int64_t bytes, const std::string& limit) {
+  void bound(int64_t bytes, const std::string& limit, bool addresses = false) {
     bytes = std::max<int64_t>(bytes, 0);
     if (found_ && bytes >= smallest_.bytes) return;
     found_ = true;
-    smallest_ = {bytes, limit};
+    smallest_ = {bytes, limit, addresses};
   }
 
   // A line of /proc/self/limits: name, soft limit, hard limit, unit.
   void process_limit(const char* line, const char* used_line, const char* name) {
     const std::optional<int64_t> limit = number_of(root_ + "/proc/self/limits", line);
     const std::optional<int64_t> used = number_of(root_ + "/proc/self/status", used_line);
-    if (limit) bound(*limit - used.value_or(0) * 1024, fmt::format("the limit of {} on {}", mebibytes(*limit), name));
+    if (limit) bound(*limit - used.value_or(0) * 1024, fmt::format("the limit of {} on {}", mebibytes(*limit), name), true);
   }
 
   // Where a cgroup hierarchy is mounted, and which part of it.
@@ -148,6 +150,15 @@ int64_t resident_memory() {
   std::ifstream file("/proc/self/statm");
   int64_t all = 0, resident = 0;
   return file >> all >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+int64_t resident_bytes(const void* at, int64_t bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(at), end = begin + static_cast<uintptr_t>(bytes), first = begin / page * page;
+  std::vector<unsigned char> pages((end - first + page - 1) / page);
+  if (pages.empty() || mincore(reinterpret_cast<void*>(first), end - first, pages.data()) != 0) return bytes;
+  const auto touched = std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return p & 1; });
+  return std::min(bytes, static_cast<int64_t>(touched) * static_cast<int64_t>(page));
 }
 
 }  // namespace starling

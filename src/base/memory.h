@@ -9,7 +9,8 @@ namespace starling {
 
 struct UsableMemory {
   int64_t bytes = 0;
-  std::string limit;  // the bound that applies, in words, with its value and location; empty: the machine's free memory
+  std::string limit;       // the bound that applies, in words, with its value and location; empty: the machine's free memory
+  bool addresses = false;  // the bound counts what is reserved, used or not (ulimit)
   // For messages: "812 MiB, which is what ... leaves".
   std::string text() const;
 };
@@ -26,5 +27,7 @@ struct PeakMemory {
 PeakMemory peak_memory();
 // Returns the bytes resident now; 0 if the system does not say.
 int64_t resident_memory();
+// Returns how many bytes of this range were touched, in whole pages; all of them if the system does not say.
+int64_t resident_bytes(const void* at, int64_t bytes);
 
 }  // namespace starling

@@ -1,4 +1,3 @@
-// Training, gradient accumulation and validation all cut batches in the same way: see cut() below.
 #include "data/batches.h"
 
 #include <algorithm>
@@ -8,66 +7,16 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "data/cut.h"
 #include "data/last_sentence.h"
 
 namespace starling {
 namespace {
 
-constexpr uint32_t kOrderStream = 0;                   // for the permutation of the epoch; corpus c chooses its samples with stream 1 + c
-constexpr uint64_t kWindowStream = 1u << 31;           // for the order of batches within a window
-constexpr uint64_t kCutSeed = 0x9e3779b97f4a7c15u;     // for subword sampling: multiplied by epoch + 1
-constexpr uint64_t kNoiseSeed = 0xd1b54a32d192ed03u;   // for text noise: likewise
-constexpr int64_t kMaxBatchTokens = int64_t{1} << 28;  // offsets are int32 and source sides may be larger
-
-struct Limits {
-  int64_t target, source;
-};
-
-// Cuts in one pass: batches within the limits, each ending near the end of its share of all target tokens.
-template <class LengthsOf>
-std::vector<int64_t> cut_into(int64_t count, const LengthsOf& lengths_of, Limits limits, int64_t parts, int64_t total) {
-  std::vector<int64_t> cuts{0};
-  int64_t source = 0, target = 0, done = 0;  // of the open batch; target tokens before it and in it
-  for (int64_t i = 0; i < count; ++i) {
-    const PairLengths lengths = lengths_of(i);
-    // Share k ends at total * k / parts; a sentence that crosses this point goes to the side with more of its tokens.
-    const auto share = static_cast<double>(total) * static_cast<double>(cuts.size()) / static_cast<double>(parts);
-    const bool full = target + lengths.target > limits.target || source + lengths.source > limits.source;
-    const bool share_reached = static_cast<double>(done) + 0.5 * lengths.target > share;
-    if (i > cuts.back() && (full || share_reached)) {
-      cuts.push_back(i);
-      source = target = 0;
-    }
-    source += lengths.source;
-    target += lengths.target;
-    done += lengths.target;
-  }
-  if (count > 0) cuts.push_back(count);
-  return cuts;
-}
-
-// Cuts sentences 0..count-1 into as few runs as possible, within the limits and about equal in target tokens: raises the number of parts
-// until the cut has no more than that.
-template <class LengthsOf>
-std::vector<int64_t> cut(int64_t count, const LengthsOf& lengths_of, Limits limits) {
-  int64_t total = 0;
-  for (int64_t i = 0; i < count; ++i) total += lengths_of(i).target;
-  int64_t parts = std::max<int64_t>(1, (total + limits.target - 1) / limits.target);
-  std::vector<int64_t> cuts;
-  for (int tries = 0; tries < 4; ++tries) {
-    cuts = cut_into(count, lengths_of, limits, parts, total);
-    const auto obtained = static_cast<int64_t>(cuts.size()) - 1;
-    if (obtained <= parts) break;
-    parts = obtained;
-  }
-  return cuts;
-}
-
-Limits limits_of(int64_t batch_tokens, double source_factor) {
-  if (batch_tokens < 1 || batch_tokens > kMaxBatchTokens)
-    throw ConfigError(fmt::format("a batch of {} target tokens is not possible; choose 1 to {}, e.g. 4000", batch_tokens, kMaxBatchTokens));
-  return {batch_tokens, static_cast<int64_t>(static_cast<double>(batch_tokens) * source_factor)};
-}
+constexpr uint32_t kOrderStream = 0;                  // for the permutation of the epoch; corpus c chooses its samples with stream 1 + c
+constexpr uint64_t kWindowStream = 1u << 31;          // for the order of batches within a window
+constexpr uint64_t kCutSeed = 0x9e3779b97f4a7c15u;    // for subword sampling: multiplied by epoch + 1
+constexpr uint64_t kNoiseSeed = 0xd1b54a32d192ed03u;  // for text noise: likewise
 
 std::vector<double> checked_weights(const TokenStore& store, const std::vector<double>& weights) {
   if (weights.empty()) return std::vector<double>(static_cast<size_t>(store.corpora()), 1.0);
@@ -226,13 +175,11 @@ Batch BatchStream::next() {
     fill(Epoch(*this, position_.epoch), window_index_, window_);
     loaded_ = true;
   }
-  const int64_t batch_index = window_.order[static_cast<size_t>(in_window_)];
   Batch batch;
   batch.epoch = position_.epoch;
   batch.index = position_.index;
   int64_t before = -1;  // the corpus of the sample before
-  for (int64_t i = window_.cuts[static_cast<size_t>(batch_index)]; i < window_.cuts[static_cast<size_t>(batch_index) + 1]; ++i) {
-    const Sample& sample = window_.samples[static_cast<size_t>(i)];
+  for (const Sample& sample : window_.of(window_.order[static_cast<size_t>(in_window_)])) {
     store_->append(sample.pair, batch.source, batch.target);
     batch.sample_ids.push_back(sample.place);
     if (store_->weighted()) batch.weights.push_back(store_->weight(sample.pair));
@@ -314,129 +261,32 @@ void BatchStream::seek(const BatchPosition& position) {
   window_index_ = in_window_ = 0;
 }
 
-int64_t BatchStream::count_batches(int64_t epoch_number) const {
+BatchStream::Survey BatchStream::survey(int64_t epoch_number) const {
   const Epoch epoch(*this, epoch_number);
   Window window;
-  int64_t batches = 0;
+  Survey survey;
+  int64_t most = -1, longest = -1;
   for (int64_t i = 0; i < windows(epoch_number); ++i) {
     fill(epoch, i, window);
-    batches += window.batches();
-  }
-  return batches;
-}
-
-namespace {
-
-PairLengths lengths_in(const Batch& batch, int64_t i) {
-  const auto length = [&](const PackedTokens& side) {
-    return side.offsets[static_cast<size_t>(i) + 1] - side.offsets[static_cast<size_t>(i)];
-  };
-  return {length(batch.source), length(batch.target)};
-}
-
-// Appends sentences [begin, end) of a batch to those of another.
-void add_sentences(const Batch& batch, int64_t begin, int64_t end, Batch& all) {
-  all.sample_ids.insert(all.sample_ids.end(), batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
-  if (!batch.weights.empty()) all.weights.insert(all.weights.end(), batch.weights.begin() + begin, batch.weights.begin() + end);
-  if (!batch.link_offsets.empty()) {
-    if (all.link_offsets.empty()) all.link_offsets.assign(static_cast<size_t>(all.target.sentences()) + 1, 0);
-    for (int64_t i = begin; i < end; ++i) {
-      const auto from = batch.links.begin() + batch.link_offsets[static_cast<size_t>(i)],
-                 to = batch.links.begin() + batch.link_offsets[static_cast<size_t>(i) + 1];
-      all.links.insert(all.links.end(), from, to);
-      all.link_offsets.push_back(static_cast<int32_t>(all.links.size()));
+    int64_t in_window = 0;
+    for (const int64_t batch : window.order) {
+      int64_t tokens = 0, length = 0;
+      for (const Sample& s : window.of(batch))
+        tokens += s.lengths.source + s.lengths.target, length = std::max<int64_t>(length, s.lengths.target);
+      const Place here{{epoch_number, survey.batches++}, i, in_window++};
+      if (tokens > most) most = tokens, survey.most_tokens = here;
+      if (length > longest) longest = length, survey.longest = here;
     }
   }
-  for (int64_t i = begin; i < end; ++i)
-    for (const auto& [from, to] : {std::pair(&batch.source, &all.source), std::pair(&batch.target, &all.target)})
-      to->append(from->tokens.data() + from->offsets[static_cast<size_t>(i)],
-                 from->tokens.data() + from->offsets[static_cast<size_t>(i) + 1]);
+  return survey;
 }
 
-Batch sentences_of(const Batch& batch, int64_t begin, int64_t end) {
-  Batch part;
-  part.epoch = batch.epoch;
-  part.index = batch.index;
-  part.guide = batch.guide;
-  add_sentences(batch, begin, end, part);
-  return part;
-}
-
-}  // namespace
-
-void append(Batch& to, const Batch& more) {
-  if (to.weights.empty() && !more.weights.empty()) to.weights.assign(to.sample_ids.size(), 1.0f);
-  const size_t before = to.sample_ids.size();
-  add_sentences(more, 0, more.target.sentences(), to);
-  if (!to.weights.empty()) to.weights.resize(before + more.sample_ids.size(), 1.0f);
-  if (!to.link_offsets.empty()) to.link_offsets.resize(to.sample_ids.size() + 1, static_cast<int32_t>(to.links.size()));
-  to.guide = std::max(to.guide, more.guide);
-}
-
-std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens, int64_t max_source_tokens) {
-  CHECK(max_target_tokens > 0 && max_source_tokens > 0, "{} and {} tokens", max_target_tokens, max_source_tokens);
-  const auto lengths_of = [&](int64_t i) { return lengths_in(batch, i); };
-  const std::vector<int64_t> cuts = cut(batch.target.sentences(), lengths_of, {max_target_tokens, max_source_tokens});
-  std::vector<Batch> parts;
-  for (size_t k = 0; k + 1 < cuts.size(); ++k) parts.push_back(sentences_of(batch, cuts[k], cuts[k + 1]));
-  return parts;
-}
-
-Batch slice_for_rank(const Batch& batch, int index, int count, double source_weight, double target_weight) {
-  CHECK(0 <= index && index < count, "part {} of {}", index, count);
-  if (count == 1) return batch;
-  return share_between(batch, index, index + 1, count, source_weight, target_weight);
-}
-
-Batch share_between(const Batch& batch, double from, double to, double whole, double source_weight, double target_weight) {
-  const int64_t sentences = batch.target.sentences();
-  const double total =
-      source_weight * static_cast<double>(batch.source.count()) + target_weight * static_cast<double>(batch.target.count());
-  // Sentence i belongs to the part that contains the midpoint of its cost.
-  int64_t begin = sentences, end = sentences;
-  double before = 0;
-  for (int64_t i = 0; i < sentences; ++i) {
-    const PairLengths lengths = lengths_in(batch, i);
-    const double cost = source_weight * lengths.source + target_weight * lengths.target;
-    const double at = (before + 0.5 * cost) / total * whole;
-    if (begin == sentences && at >= from) begin = i;
-    if (at >= to) {
-      end = i;
-      break;
-    }
-    before += cost;
-  }
-  return sentences_of(batch, begin, std::max(begin, end));
-}
-
-std::vector<Batch> split(const Batch& batch, int64_t max_target_tokens) { return split(batch, max_target_tokens, 2 * max_target_tokens); }
-
-std::vector<Batch> make_batches(std::span<const EncodedPair> pairs, int64_t batch_tokens) {
-  std::vector<int64_t> order(pairs.size());
-  std::iota(order.begin(), order.end(), int64_t{0});
-  const auto lengths_of_pair = [&](int64_t i) {
-    const EncodedPair& pair = pairs[static_cast<size_t>(i)];
-    return PairLengths{static_cast<int32_t>(pair.source.size()), static_cast<int32_t>(pair.target.size())};
-  };
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    const PairLengths x = lengths_of_pair(a), y = lengths_of_pair(b);
-    return std::tie(x.target, x.source) < std::tie(y.target, y.source);
-  });
-  const auto lengths_of = [&](int64_t i) { return lengths_of_pair(order[static_cast<size_t>(i)]); };
-  const std::vector<int64_t> cuts = cut(static_cast<int64_t>(pairs.size()), lengths_of, limits_of(batch_tokens, 2));
-  std::vector<Batch> batches;
-  for (size_t k = 0; k + 1 < cuts.size(); ++k) {
-    Batch& batch = batches.emplace_back();
-    batch.index = static_cast<int64_t>(k);
-    for (int64_t i = cuts[k]; i < cuts[k + 1]; ++i) {
-      const int64_t id = order[static_cast<size_t>(i)];
-      const EncodedPair& pair = pairs[static_cast<size_t>(id)];
-      batch.source.append(pair.source.data(), pair.source.data() + pair.source.size());
-      batch.target.append(pair.target.data(), pair.target.data() + pair.target.size());
-      batch.sample_ids.push_back(id);
-    }
-  }
-  return batches;
+Batch BatchStream::look(const Place& place) const {
+  BatchStream there = *this;
+  there.position_ = place.position;
+  there.window_index_ = place.window, there.in_window_ = place.in_window;
+  there.loaded_ = false;
+  return there.next();
 }
 
 }  // namespace starling

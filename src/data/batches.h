@@ -70,8 +70,18 @@ class BatchStream {
 
   const TokenStore& store() const { return *store_; }
   int64_t samples_per_epoch() const { return stages_.front().samples; }  // of the first stage
-  /// Returns the number of batches in an epoch; costs a pass over its lengths.
-  int64_t count_batches(int64_t epoch) const;
+  struct Place {
+    BatchPosition position;
+    int64_t window = 0, in_window = 0;
+  };
+  struct Survey {
+    int64_t batches = 0;
+    Place most_tokens, longest;  // the batch with the most tokens, and the one that has the longest target
+  };
+  /// Looks at all batches of an epoch; costs a pass over its lengths.
+  Survey survey(int64_t epoch) const;
+  /// Returns the batch at a place; the stream stays where it is.
+  Batch look(const Place& place) const;
 
  private:
   struct Corpus {
@@ -93,6 +103,11 @@ class BatchStream {
     std::vector<int64_t> cuts{0};  // batch i: samples cuts[i]..cuts[i+1]
     std::vector<int64_t> order;    // of its batches
     int64_t batches() const { return static_cast<int64_t>(cuts.size()) - 1; }
+    std::span<const Sample> of(int64_t batch) const {
+      const auto begin = static_cast<size_t>(cuts[static_cast<size_t>(batch)]),
+                 end = static_cast<size_t>(cuts[static_cast<size_t>(batch) + 1]);
+      return std::span(samples).subspan(begin, end - begin);
+    }
   };
   class Epoch;
 

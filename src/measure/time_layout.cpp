@@ -25,26 +25,6 @@ std::unique_ptr<Backend> backend_for(const LayoutRun& run, const World& world) {
   return std::make_unique<MetaBackend>(backend->activation(), backend->parameter());
 }
 
-RankMemory memory_of(Replica& replica) {
-  const ParameterStore& store = replica.model().parameters();
-  RankMemory m;
-  m.parameters = static_cast<double>(store.values().bytes());
-  m.gradients = static_cast<double>(store.gradients().bytes());
-  for (const auto& [name, tensor] : replica.optimizer().state()) m.optimizer += static_cast<double>(tensor.bytes());
-  if (replica.average()) m.optimizer += static_cast<double>(replica.average().bytes());
-  const std::vector<EmbeddingTable> tables = replica.model().embedding_tables();
-  for (const Parameter* p : store.declared()) {
-    if (p->hold == Parameter::absent) continue;
-    if (p->hold == Parameter::copied) m.copies += static_cast<double>(p->value.bytes() + p->gradient.bytes());
-    const EmbeddingTable* table = table_of(tables, *p);
-    const bool multiplied = !table ? p->shape.rank() == 2 : table->output && replica.model().has_output();
-    if (multiplied) m.packed += 2.0 * static_cast<double>(p->shape.count() * size_of(store.backend().activation()));
-  }
-  for (const Strategy::StateTensor& t : replica.strategy_state()) m.strategy += static_cast<double>(t.tensor.bytes());
-  m.activations = static_cast<double>(replica.activation_bytes());
-  return m;
-}
-
 const Batch& largest(const std::vector<std::vector<Batch>>& shares) {
   const Batch* most = nullptr;
   for (const auto& share : shares)
@@ -55,15 +35,6 @@ const Batch& largest(const std::vector<std::vector<Batch>>& shares) {
 }
 
 }  // namespace
-
-double pass_of_whole_batch(Model& model, const Batch& batch) {
-  Arena arena(model.parameters().backend().memory());
-  GradientSum sum(model.parameters());
-  Tape tape(model.parameters(), arena, sum, 1, 1);
-  model.loss(tape, batch, 0.1);
-  tape.backward();
-  return static_cast<double>(arena.most_used());
-}
 
 std::string layout_text(const LayoutResult& r) {
   constexpr double mib = 1 << 20;

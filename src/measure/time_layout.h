@@ -10,6 +10,7 @@
 #include "comm/world.h"
 #include "measure/bench.h"
 #include "models/model.h"
+#include "replica/rank_memory.h"
 #include "settings/config.h"
 
 namespace starling {
@@ -26,16 +27,6 @@ struct LayoutRun {
 // Returns the run of a configuration, with enough updates for a strategy that merges periodically.
 LayoutRun layout_run(const Config& config);
 
-// Memory of a rank, bytes.
-struct RankMemory {
-  double parameters = 0, gradients = 0;
-  double optimizer = 0;    // moments, and the moving average of parameters
-  double packed = 0;       // matrices packed for products, and transposed ones
-  double copies = 0;       // parameters that other ranks of the replica own, and their gradients
-  double strategy = 0;     // residuals, merged models
-  double activations = 0;  // of the micro-batches in flight, with their gradients
-  double total() const { return parameters + gradients + optimizer + packed + copies + strategy + activations; }
-};
 // Bytes that a rank sends per update.
 struct RankBytes {
   double boundaries = 0;  // activations and their gradients between stages, and among the shards that reassemble them
@@ -62,10 +53,6 @@ struct LayoutResult {
 
 // Returns a table for people: memory and traffic of a replica's ranks, and the bubble.
 std::string layout_text(const LayoutResult& result);
-
-// Runs a forward and a backward pass over the whole batch where nothing is computed (a replica would pass one token in its place). Returns
-// the bytes of activations.
-double pass_of_whole_batch(Model& model, const Batch& batch);
 
 // Collective: all ranks call it and get the result. Throws ConfigError for layouts that are impossible or settings that contradict each
 // other.

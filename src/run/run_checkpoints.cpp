@@ -14,6 +14,8 @@
 namespace starling {
 namespace {
 
+constexpr uint64_t kSmallFiles = 4 << 20;  // bytes of a checkpoint beside its tensors: vocabularies, settings
+
 // Returns the ranks per replica of the run that made the checkpoint; older versions had only whole replicas.
 int replica_ranks(const State& state) { return state.has("replica-ranks") ? static_cast<int>(state.integer("replica-ranks")) : 1; }
 
@@ -34,6 +36,13 @@ struct RunCheckpoints::UnderWay {
 RunCheckpoints::~RunCheckpoints() = default;
 
 bool RunCheckpoints::due_again() const { return !under_way_ && again_ > 0 && run_.step() >= again_; }
+
+void RunCheckpoints::prepare() {
+  const double bytes = run_.memory ? run_.memory->bytes_of("copies for checkpoints") : 0;
+  if (!beside_training_ || bytes == 0) return;
+  copies_.emplace(run_.backend->threads(), run_.ranks_here());
+  copies_->prepare(static_cast<uint64_t>(bytes) + kSmallFiles);
+}
 
 void RunCheckpoints::save(bool last) {
   advance(true);  // the one before
@@ -281,7 +290,6 @@ void RunCheckpoints::restore(const State& s) {
   if (s.has("preparation-seconds")) status_.preparation = s.real("preparation-seconds");
   by_time_.restore(s);
   status_.over = t.max_minutes > 0 && status_.earlier_seconds >= 60 * t.max_minutes;
-  // The sum of a batch's gradient is cut into the same parts as before, whatever memory is free today: equal bits.
   if (t.micro_batch_tokens == 0) run_.micro_tokens = s.integer("micro-batch-tokens");
   if (run_.growth) run_.growth->restore(s, static_cast<double>(s.integer("batch-tokens")) / static_cast<double>(run_.batch_tokens));
   if (!run_.growth && BatchSizeSchedule::batches_taken(s) != run_.step())

@@ -26,6 +26,8 @@ class RunCheckpoints {
 
   // Resumes from the checkpoint in the run directory, if there is one. Collective.
   void resume();
+  // Begins to take the memory that checkpoints beside training will need, as it was planned.
+  void prepare();
   // Saves the run as it is, or begins to: then advance() ends it. Collective as RunDriver says. If that fails, training goes on with a
   // warning, and the next try is due after a tenth of the usual distance, and after each failure twice as long, at most the usual distance;
   // where this is the run's `last` checkpoint, it is complete on return, or IoError is thrown.

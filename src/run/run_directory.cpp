@@ -18,6 +18,8 @@
 namespace starling {
 namespace {
 
+constexpr const char* kOwner = "run.txt";  // in a second directory: the path of its run
+
 // Settings that only the first start of a run uses.
 constexpr const char* kFixed[] = {"vocab.sample-lines", "model.init-bound", "train.initial-model"};
 
@@ -107,12 +109,22 @@ void RunDirectory::lock() {
 void RunDirectory::find_checkpoint() {
   found_ = names_in(files_, path("checkpoints"));
   checkpoint_ = latest_checkpoint(files_, config_.train.output, say_);
+  try {
+    refuse_second_of_another_run();
+    if (const std::string second = second_directory(); !second.empty())
+      if (auto copy = latest_checkpoint(files_, second, say_, checkpoint_ ? checkpoint_->step : -1)) {
+        from_second_ = true;
+        checkpoint_ = std::move(copy);
+      }
+  } catch (const IoError& error) {
+    tell_unusable_second(error);
+  }
   if (checkpoint_) {
     if (config_.train.restart)
       throw ConfigError(
           fmt::format("train.restart is for a run that cannot be continued, but {} can, after update {}; leave train.restart out, or to "
                       "start over choose another train.output",
-                      config_.train.output, checkpoint_->step));
+                      from_second_ ? second_directory() : config_.train.output, checkpoint_->step));
     const std::string state = checkpoint_->path("state.json");
     state_ = State::from_json(files_.read_file(state), state);
     return;
@@ -124,6 +136,37 @@ void RunDirectory::find_checkpoint() {
         fmt::format("{0}: a run has been here ({1}), but there is no usable checkpoint to continue from; restore {0}/checkpoints, choose "
                     "another train.output, or add --train.restart true to start over, which keeps what is there in {0}/before-restart",
                     config_.train.output, found));
+}
+
+// Of this run alone: those of other runs lie beside it. "": there is none.
+std::string RunDirectory::second_directory() const {
+  const std::string& second = config_.checkpoint.second_directory;
+  if (second.empty()) return "";
+  namespace fs = std::filesystem;
+  const fs::path run = own_path();
+  const fs::path place = fs::weakly_canonical(fs::path(second)) / run.filename();
+  if (const auto [end, rest] = std::mismatch(run.begin(), run.end(), place.begin(), place.end()); end == run.end())
+    throw ConfigError(
+        fmt::format("checkpoint.second-directory {}: the copies would lie in train.output {} itself; give a directory elsewhere", second,
+                    config_.train.output));
+  return join_path(second, run.filename());
+}
+
+// Without symbolic links, and without a slash at the end.
+std::filesystem::path RunDirectory::own_path() const {
+  const std::filesystem::path path = std::filesystem::weakly_canonical(config_.train.output);
+  return path.has_filename() ? path : path.parent_path();
+}
+
+// The second directory says whose it is, since a run that only has the same name must not continue from there.
+void RunDirectory::refuse_second_of_another_run() const {
+  const std::string second = second_directory(), record = join_path(second, kOwner);
+  if (second.empty() || !files_.exists(record)) return;
+  if (const std::string owner = files_.read_file(record); owner != own_path().string() + "\n")
+    throw ConfigError(
+        fmt::format("checkpoint.second-directory: {} has the copies of the run {}; give another directory, or to continue that "
+                    "run here, remove {}",
+                    second, owner.substr(0, owner.find('\n')), record));
 }
 
 std::string RunDirectory::remains() const {
@@ -256,6 +299,32 @@ void RunDirectory::begin(const Vocabularies& vocabularies) {
   if (checkpoint_) report_changes();
   for (const char* name : {"checkpoints", "train.log", "events.jsonl", "config.yml"}) made_.note(path(name));
   checkpoints_.emplace(files_, config_.train.output, static_cast<int>(config_.checkpoint.keep), say_);
+  begin_second();
+}
+
+// A run that has its own checkpoint goes on without copies.
+void RunDirectory::tell_unusable_second(const IoError& error) const {
+  if (!checkpoint_ || from_second_) throw error;
+  say_(fmt::format("warning: checkpoint.second-directory cannot be used: {}", error.what()));
+}
+
+void RunDirectory::begin_second() {
+  const std::string second = second_directory();
+  if (second.empty()) return;
+  checkpoints_->also_in(second);
+  try {
+    made_.note(second);
+    CheckpointStore(files_, second, static_cast<int>(config_.checkpoint.keep), say_);  // cleans up after a crash
+    files_.replace_file(join_path(second, kOwner), own_path().string() + "\n");
+    if (!from_second_) return;
+    // The state that was restored knows the best model of its time.
+    const auto best = best_checkpoint(files_, second, say_), own = best_checkpoint(files_, config_.train.output);
+    if (!best || (own && own->step >= best->step)) return;
+    made_.note(path("best"));
+    copy_directory(files_, join_path(second, "best"), path("best"));
+  } catch (const IoError& error) {
+    tell_unusable_second(error);
+  }
 }
 
 void RunDirectory::keep() {

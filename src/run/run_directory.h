@@ -3,6 +3,7 @@
 // Models are never overwritten: a run that cannot be continued is refused, or moved aside if train.restart says so.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,11 @@ class RunDirectory {
   void refuse_foreign_directory() const;
   void refuse_own_model() const;
   void find_checkpoint();
+  std::string second_directory() const;
+  std::filesystem::path own_path() const;
+  void refuse_second_of_another_run() const;
+  void begin_second();
+  void tell_unusable_second(const IoError& error) const;
   // Lists in words what is left of a run that cannot be continued: best model, checkpoints, updates; "" if nothing is.
   std::string remains() const;
   bool had_checkpoint() const;
@@ -81,7 +87,7 @@ class RunDirectory {
   std::optional<State> state_;
   std::optional<ModelDescription> model_, initial_;
   std::optional<CheckpointStore> checkpoints_;
-  bool texts_checked_ = false, restarts_ = false;
+  bool texts_checked_ = false, restarts_ = false, from_second_ = false;
 };
 
 }  // namespace starling

@@ -25,6 +25,7 @@ class RunGuard {
   bool updated(const StepResult& result);
   // After a step that had a loss or gradient that is not finite. Throws DivergedError if the run cannot go back. Collective.
   void not_finite(const DivergedError& error);
+  bool acts() const { return guard_ && guard_->acts(); }
   void saved() {
     if (guard_) guard_->saved(run_.step());
   }

@@ -15,6 +15,7 @@
 #include "data/text_stream.h"
 #include "progress/progress.h"
 #include "replica/replica.h"
+#include "run/memory_plan.h"
 #include "run/post_update_actions.h"
 #include "run/run_directory.h"
 #include "run/run_driver.h"
@@ -53,11 +54,16 @@ struct RunParts {
   NoiseScale noise;                         // of the gradient
   OptimizerOptions optimizer;               // with scaled rates and the warm-up in updates
   int64_t batch_tokens = 0;                 // target tokens per update of all workers
-  int64_t micro_tokens = 0, batches_per_epoch = 0;
-  Distances every{};           // intervals of reports, validations and checkpoints
-  bool signals = true;         // signals ask to stop
-  std::function<bool()> stop;  // so does this, if given
-  int64_t max_steps = 0;       // by step_limit() or train.max-tokens: updates; where the batch grows, batches of the stream
+  int64_t batches_per_epoch = 0;
+  // Target tokens of a micro-batch, of the text; 0 until it is chosen. On resume it is that of the checkpoint, for the sum of a batch's
+  // gradient to be cut into the same parts, whatever memory is free today: equal bits.
+  int64_t micro_tokens = 0;
+  std::vector<Batch> largest;        // of the first epoch: the batch with the most tokens, and the one with the longest sentence
+  std::optional<MemoryPlan> memory;  // not in a simulated run
+  Distances every{};                 // intervals of reports, validations and checkpoints
+  bool signals = true;               // signals ask to stop
+  std::function<bool()> stop;        // so does this, if given
+  int64_t max_steps = 0;             // by step_limit() or train.max-tokens: updates; where the batch grows, batches of the stream
 
   Communicator& comm() const { return *world.comm; }
   Clock& clock() const { return *world.clock; }

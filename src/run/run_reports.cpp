@@ -43,6 +43,7 @@ void RunReports::announce() {
   run_.say(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} an epoch",
                        run_.config.model.preset, model / 1e6, run_.backend->describe(), run_.batch_tokens, computed_at_once(),
                        counted(run_.batches_per_epoch, "update")));
+  if (run_.memory) run_.say(fmt::format("memory{}, planned: {}", run_.comm().size() > 1 ? " of rank 0" : "", run_.memory->text()));
   if (run_.mixed())
     run_.say(fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
                          run_.config.refine.samples, run_.config.refine.baseline, run_.config.refine.likelihood_weight));
@@ -72,6 +73,11 @@ void RunReports::announce() {
                                {"parameters", run_.model->parameters().declared_count()},
                                {"backend", run_.backend->describe()},
                                {"pairs", run_.tokens().size()}};
+  if (run_.memory) {
+    for (const MemoryPlan::Kind& k : run_.memory->kinds) event["memory_mib"][k.name] = std::round(k.bytes / (1 << 20));
+    event["micro_batch_tokens"] = run_.micro_tokens;
+    event["planned_memory_mib"] = std::round(run_.memory->peak() / (1 << 20));
+  }
   if (run_.comm().size() > 1) announce_ranks(event);
   run_.progress.event(event);
 }

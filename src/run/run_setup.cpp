@@ -4,7 +4,6 @@
 
 #include "backend/device_choice.h"
 #include "base/affinity.h"
-#include "base/memory.h"
 #include "comm/cards.h"
 #include "comm/threads.h"
 #include "evaluation/validation.h"
@@ -12,7 +11,6 @@
 #include "run/run_tokens.h"
 #include "run/update_loop.h"
 #include "saving/sent_files.h"
-#include "settings/micro_batch.h"
 #include "strategies/factory.h"
 
 namespace starling {
@@ -110,6 +108,7 @@ void open_stream(RunParts& run) {
   if (run.world.simulated) refuse("which a simulated run would use up; give it files");
   if (run.comm().size() > 1) refuse("which one process reads; train with one, or keep windows of the text in files");
   if (c.train.max_epochs > 0) refuse("whose end is not known; leave train.max-epochs out");
+  if (!c.checkpoint.second_directory.empty()) refuse("whose windows are not copied; leave checkpoint.second-directory out");
   if (BatchSizeSchedule::asked(c.train)) refuse("and batches that grow need a whole corpus; leave train.batch-... out");
   // What the windows hold depends on the filters.
   run.data_digest = fmt::format("stream {} {}", c.data.max_length, c.data.max_ratio);
@@ -198,49 +197,25 @@ void set_up(RunParts& run) {
   open_store(run);
 }
 
-namespace {
-
-// Returns the size of micro-batches with which a single replica can measure its gradient's noise, where the batch follows that.
-int64_t measuring_noise(const RunParts& run, int64_t micro_tokens) {
-  const TrainConfig& t = run.config.train;
-  if (2 * run.batch_tokens > t.batch_follows_noise)
-    throw ConfigError(fmt::format(
-        "train.batch-follows-noise {} leaves no room for a batch that begins with {} target tokens; give at least twice as many",
-        t.batch_follows_noise, run.batch_tokens));
-  if (run.mesh->data_parallel().size() > 1) return micro_tokens;
-  if (run.mesh->divided())
-    throw ConfigError(
-        "train.batch-follows-noise: a single replica that is divided among ranks cannot measure the gradient's noise; add replicas, or "
-        "set train.batch-doubles-at instead");
-  return std::min(micro_tokens, std::max<int64_t>(1, run.batch_tokens / 2));
-}
-
-}  // namespace
-
 void plan_batches(RunParts& run) {
   BatchOptions options = batch_options(run.config, run.batch_tokens, *run.vocabularies);
   options.first_epoch = run.first_window;
   if (run.text) options.store_of = [&run](int64_t epoch) -> const TokenStore& { return run.text->tokens(epoch); };
   run.stream.emplace(run.text ? run.text->tokens(run.first_window) : *run.store, options);
-  run.batches_per_epoch = run.stream->count_batches(run.first_window);
+  const BatchStream::Survey survey = run.stream->survey(run.first_window);
+  run.batches_per_epoch = survey.batches;
   run.replica->end_schedule_at(schedule_end(run));
   run.every = distances(run.config, schedule_end(run));
   if (BatchSizeSchedule::asked(run.config.train)) run.growth.emplace(run.config.train, run.batch_tokens, schedule_end(run));
-  const bool card = !run.backend->memory().host();
-  const int cards = card ? std::max(card_count(), 1) : 1;
-  // A stage of a pipeline has a part of the layers, and as many passes under way as there are stages behind it.
-  MicroBatchNeed need{size_of(run.backend->activation()), run.model->parameters().count(), (run.ranks_here() + cards - 1) / cards,
-                      run.backend->best_micro_batch()};
-  // A card's memory is taken as soon as it is asked for; still to come is only a copy of each weight in the type of products.
-  if (card) {
-    need.card = true;
-    need.later_bytes = run.backend->activation() == DType::f32 ? 0 : size_of(run.backend->activation());
+  const TrainConfig& train = run.config.train;
+  const int64_t grown = train.batch_follows_noise > 0 ? train.batch_follows_noise : run.batch_tokens << train.batch_doubles_at.size();
+  for (const BatchStream::Place& place : {survey.most_tokens, survey.longest}) {
+    Batch& batch = run.largest.emplace_back(run.stream->look(place));
+    if (!run.growth) continue;
+    const Batch once = batch;
+    const int64_t most = std::min(grown, run.backend->best_micro_batch() * run.replica->strategy().workers());
+    while (batch.target.count() < most) append(batch, once);
   }
-  // A snapshot has parameters, their average and the optimizer's state.
-  if (run.config.guard.mode == GuardMode::act) need.later_bytes += 4 * int64_t{sizeof(float)};
-  int64_t tokens = micro_batch_tokens(run.config, need, run.backend->memory().usable(), run.say);
-  if (run.config.train.batch_follows_noise > 0) tokens = measuring_noise(run, tokens);
-  run.micro_tokens = std::stoll(broadcast_text(run.comm(), std::to_string(tokens)));
 }
 
 BatchOptions batch_options(const Config& config, int64_t batch_tokens, const Vocabularies& vocabularies) {

@@ -10,7 +10,7 @@ namespace starling {
 // Throws, with as little work done as possible, if the run cannot be trained or continued.
 void set_up(RunParts& run);
 
-// Plans the order of the batches and the size of micro-batches, once everything else has taken its memory. Collective.
+// Plans the order of the batches, and finds the largest ones.
 void plan_batches(RunParts& run);
 
 // Returns how a run cuts its data into batches; batch_tokens: target tokens of all workers.

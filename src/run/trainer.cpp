@@ -59,17 +59,22 @@ class Trainer {
     validations_.open();
     plan_batches(run_);
     guard_.set_up();
-    checkpoints_.resume();  // which may have another size of micro-batches
-    loop_.emplace(config_, *run_.replica, run_.mesh->data_parallel().rank(), run_.growth ? &*run_.growth : nullptr, run_.micro_tokens);
+    checkpoints_.resume();
+    plan_micro_batches(run_, guard_.acts());
     if (run_.first()) {  // nothing can be refused any more
       run_.directory->begin(*run_.vocabularies);
       run_.progress.open_files(config_.train.output);
       run_.directory->keep();
     }
+    const bool trained = run_.driver->finished() || status_.limits_reached();
+    if (!trained) {
+      pass_largest_first(run_);
+      checkpoints_.prepare();
+    }
     reports_.announce();
     // A signal that comes with the last update leaves this to the next start.
     const bool owes_validation = run_.driver->synchronous() && validates() && run_.step() > 0 && validations_.validated() != run_.step();
-    if ((run_.driver->finished() || status_.limits_reached()) && !owes_validation) {
+    if (trained && !owes_validation) {
       run_.say(fmt::format("already done: {} in {}, {}; to continue, raise that limit", counted(run_.step(), "update"),
                            duration_text(status_.earlier_seconds), limit_reached()));
       run_.progress.event({{"type", "stop"}, {"step", run_.step()}, {"reason", limit_reached()}, {"seconds", status_.earlier_seconds}});
@@ -78,6 +83,7 @@ class Trainer {
     std::optional<StopSignals> guard;
     if (run_.may_be_signalled()) guard.emplace();
     run_.replica->on_asked_to_stop([this] { return run_.stop_asked(); });
+    loop_.emplace(config_, *run_.replica, run_.mesh->data_parallel().rank(), run_.growth ? &*run_.growth : nullptr, run_.micro_tokens);
     reports_.begin();
     // What the initial model is worth: updates that only harm it must not become the best.
     if (!config_.train.initial_model.empty() && validates() && run_.step() == 0 && validations_.validated() < 0) validate();
@@ -264,9 +270,11 @@ class Trainer {
                          {"seconds", status_.elapsed()},
                          {"peak_memory_mib", peak.own >> 20},
                          {"peak_child_memory_mib", peak.children >> 20}});
-    std::string text = fmt::format("{}: {} in {}, peak memory {} MiB{}; everything is in {}", why, counted(run_.step(), "update"),
-                                   duration_text(status_.elapsed()) + (run_.world.simulated ? " virtual" : ""), peak.own >> 20, child,
-                                   config_.train.output);
+    const std::string planned =
+        run_.memory && run_.backend->memory().host() ? fmt::format(" ({:.0f} planned)", run_.memory->peak() / (1 << 20)) : "";
+    std::string text = fmt::format("{}: {} in {}, peak memory {} MiB{}{}; everything is in {}", why, counted(run_.step(), "update"),
+                                   duration_text(status_.elapsed()) + (run_.world.simulated ? " virtual" : ""), peak.own >> 20, planned,
+                                   child, config_.train.output);
     if (const double bound = run_.model->config().clip; bound > config_.model.clip)
       text += fmt::format(
           "; its states are bounded by {:.3g} and not yet by model.clip {:g}: train.clip-steps or max-steps is more than "

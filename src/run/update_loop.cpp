@@ -18,6 +18,13 @@ StepOptions step_options(const Config& config, const OptimizerOptions& optimizer
   return o;
 }
 
+Batch share_of(const Batch& batch, const Replica& replica, int rank) {
+  const int workers = replica.strategy().workers();
+  if (rank >= workers) return {};
+  const ComputeCost& cost = replica.cost();
+  return slice_for_rank(batch, rank, workers, cost.source_weight(), cost.target_weight());
+}
+
 MadeUpdate UpdateLoop::make(const Source& source) {
   taken_before_ = taken();
   Model& model = replica_.model();
@@ -30,14 +37,10 @@ MadeUpdate UpdateLoop::make(const Source& source) {
   const Batch batch = source.next(count);
   // Sampling needs the current parameters. Ranks with a share are about to read them; those without one wait at the same place.
   if (source.refine) model.parameters().wait_for_parameters();
-  std::vector<Batch> parts;
   Refinement refinement;
-  if (const int workers = replica_.strategy().workers(); rank_ < workers) {
-    const ComputeCost& cost = replica_.cost();
-    Batch own = slice_for_rank(batch, rank_, workers, cost.source_weight(), cost.target_weight());
-    if (source.refine && own.target.count() > 0) refinement = source.refine(own);
-    parts = micro_batches(own, micro_tokens_, config_.parallel, cost);
-  }
+  Batch own = share_of(batch, replica_, rank_);
+  if (source.refine && own.target.count() > 0) refinement = source.refine(own);
+  const std::vector<Batch> parts = micro_batches(own, micro_tokens_, config_.parallel, replica_.cost());
   MadeUpdate made;
   made.epoch = batch.epoch;
   for (const Batch& part : parts) made.own_tokens += part.target.count();

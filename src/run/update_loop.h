@@ -20,6 +20,9 @@ struct MadeUpdate {
   int64_t own_tokens = 0;  // target tokens of this rank's share
 };
 
+// This rank's part of a replica's share of a batch; nothing for a rank that only serves. rank: among the replicas.
+Batch share_of(const Batch& batch, const Replica& replica, int rank);
+
 class UpdateLoop {
  public:
   // The arguments must outlive this. rank: among the replicas; growth: null where the batch does not grow; micro_tokens: most target tokens

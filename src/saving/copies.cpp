@@ -5,12 +5,14 @@
 #include <new>
 
 #include "base/memory.h"
+#include "base/resource_error.h"
+#include "base/start_threads.h"
 
 namespace starling {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;  // bytes that a thread copies at once
-constexpr double kSpare = 3;        // times the memory that copies need must be usable
+constexpr uint64_t kPage = 4096;
 
 // Writes into memory of the given size, beyond it into a string.
 class CopyingSink final : public ByteSink {
@@ -42,38 +44,55 @@ class CopyingSink final : public ByteSink {
 
 }  // namespace
 
-bool Copies::make_room(std::span<const Part> parts) {
-  blocks_.resize(std::max(blocks_.size(), parts.size()));
-  double more = 0;
-  for (size_t i = 0; i < parts.size(); ++i)
-    if (parts[i].expected_bytes > blocks_[i].capacity) more += static_cast<double>(parts[i].expected_bytes);
-  if (more > 0 && kSpare * more * sharing_ > static_cast<double>(usable_memory().bytes)) return false;
+void Copies::prepare(uint64_t bytes) {
+  join();
+  if (capacity_ >= bytes || !fit(static_cast<double>(bytes) * sharing_, static_cast<double>(usable_memory().bytes))) return;
   try {
-    for (size_t i = 0; i < parts.size(); ++i) {
-      Block& block = blocks_[i];
-      if (block.capacity >= parts[i].expected_bytes) continue;
-      block = {};  // before the new one is there
-      block = {std::make_unique_for_overwrite<std::byte[]>(parts[i].expected_bytes), parts[i].expected_bytes};
-    }
-  } catch (const std::bad_alloc&) {
-    return false;
+    preparing_ = start_thread("copies for checkpoints", [this, bytes] {
+      if (!take(bytes)) return;
+      for (uint64_t at = 0; at < bytes; at += kPage) bytes_[at] = std::byte{};  // the system gives a page when it is touched
+    });
+  } catch (const ResourceError&) {
   }
-  return true;
+}
+
+bool Copies::take(uint64_t bytes) {
+  bytes_ = nullptr, capacity_ = 0;  // before the new memory is there
+  try {
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    capacity_ = bytes;
+  } catch (const std::bad_alloc&) {
+  }
+  return capacity_ == bytes;
+}
+
+void Copies::join() {
+  if (preparing_.joinable()) preparing_.join();
+}
+
+bool Copies::make_room(std::span<const Part> parts) {
+  join();
+  uint64_t bytes = 0;
+  for (const Part& part : parts) bytes += part.expected_bytes;
+  if (bytes <= capacity_) return true;
+  const double more = static_cast<double>(bytes - capacity_) * sharing_;
+  return fit(more, static_cast<double>(usable_memory().bytes)) && take(bytes);
 }
 
 std::vector<Part> Copies::of(std::span<const Part> parts) {
   std::vector<Part> copies;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Block& block = blocks_[i];
-    CopyingSink sink(block.bytes.get(), block.capacity, threads_);
-    parts[i].write(sink);
-    const std::span<const std::byte> bytes(block.bytes.get(), sink.filled);
-    copies.push_back({parts[i].name,
-                      [bytes, more = std::move(sink.more)](ByteSink& to) {
-                        to.write(bytes);
-                        to.write(more);
+  std::byte* to = bytes_.get();
+  for (const Part& part : parts) {
+    CopyingSink sink(to, part.expected_bytes, threads_);
+    part.write(sink);
+    const std::span<const std::byte> bytes(to, sink.filled);
+    to += part.expected_bytes;
+    copies.push_back({part.name,
+                      [bytes, more = std::move(sink.more)](ByteSink& sink) {
+                        sink.write(bytes);
+                        sink.write(more);
                       },
-                      parts[i].expected_bytes});
+                      part.expected_bytes});
   }
   return copies;
 }

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "storage/checkpoint.h"
@@ -14,18 +15,25 @@ class Copies {
  public:
   // threads: that copy a large piece together; sharing: ranks that share this host's memory.
   explicit Copies(int threads = 1, int sharing = 1) : threads_(threads), sharing_(sharing) {}
-  // Takes the memory for copies of these parts. Returns false if that is more than a third of what is usable: micro-batches take half.
+  ~Copies() { join(); }
+  Copies(const Copies&) = delete;
+  // Whether copies of so many bytes may be taken where so many are usable: a third of them at most.
+  static bool fit(double bytes, double usable) { return 3 * bytes <= usable; }
+  // Begins to take memory for so many bytes beside training, so that the first checkpoint need not wait for it; does nothing if they do not
+  // fit, or if no thread can be started.
+  void prepare(uint64_t bytes);
+  // Takes the memory for copies of these parts. Returns false if they do not fit.
   bool make_room(std::span<const Part> parts);
   // Returns parts with the same content, which stays until the next call. There must be room. Throws what a part's write throws.
   std::vector<Part> of(std::span<const Part> parts);
 
  private:
-  struct Block {
-    std::unique_ptr<std::byte[]> bytes;
-    uint64_t capacity = 0;
-  };
+  bool take(uint64_t bytes);
+  void join();
   const int threads_, sharing_;
-  std::vector<Block> blocks_;  // by the parts' order
+  std::unique_ptr<std::byte[]> bytes_;
+  uint64_t capacity_ = 0;
+  std::thread preparing_;
 };
 
 }  // namespace starling

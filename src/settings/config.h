@@ -248,6 +248,7 @@ struct CheckpointConfig {
   double minutes = 0;  // 0: off
   int64_t keep = 3;
   bool beside_training = true;
+  std::string second_directory;
 };
 template <class Visitor>
 void visit(Visitor& v, CheckpointConfig& c) {
@@ -259,6 +260,10 @@ void visit(Visitor& v, CheckpointConfig& c) {
   v.field("beside-training", c.beside_training,
           "copy what a checkpoint needs, and write it while training goes on, where there is memory for the copy and all ranks see the run "
           "directory");
+  v.field(
+      "second-directory", c.second_directory,
+      "directory, best on another disk, that keeps a copy of each checkpoint and of the best model under the run's name; a run whose own "
+      "directory is lost continues from there");
 }
 
 struct LogConfig {

@@ -262,6 +262,13 @@ void publish_directory(FileSystem& files, const std::string& directory, int64_t 
   publish(files, directory, step, parts);
 }
 
+void copy_directory(FileSystem& files, const std::string& from, const std::string& to) {
+  const Loaded there = read_manifest(files, from);
+  std::vector<Part> parts;
+  for (const PartInfo& info : there.files) parts.push_back(copied_part(files, from, info));
+  publish_directory(files, to, there.step, parts);
+}
+
 void update_directory(FileSystem& files, const std::string& directory, std::span<const Part> parts) {
   recover_directory(files, directory);
   const Loaded now = read_manifest(files, directory);
@@ -307,9 +314,9 @@ std::string checkpoint_aside(const std::string& run_directory, int64_t step) {
   return tmp_path(join_path(checkpoints_path(run_directory), step_name(step)));
 }
 
-std::optional<Loaded> latest_checkpoint(FileSystem& files, const std::string& run_directory, const Report& report) {
+std::optional<Loaded> latest_checkpoint(FileSystem& files, const std::string& run_directory, const Report& report, int64_t after) {
   const auto steps = list_steps(files, checkpoints_path(run_directory));
-  for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
+  for (auto at = steps.rbegin(); at != steps.rend() && at->first > after; ++at) {
     if (auto loaded = try_verify(files, at->second, at->first, report)) return loaded;
   }
   return std::nullopt;
@@ -323,10 +330,11 @@ std::optional<Loaded> best_checkpoint(FileSystem& files, const std::string& run_
   return std::nullopt;
 }
 
-CheckpointStore::CheckpointStore(FileSystem& files, std::string run_directory, int keep, Report report)
+CheckpointStore::CheckpointStore(FileSystem& files, std::string run_directory, int keep, Report report, bool cleans)
     : files_(files), run_(std::move(run_directory)), checkpoints_(checkpoints_path(run_)), keep_(keep), report_(std::move(report)) {
   if (keep < 1) throw ConfigError(fmt::format("checkpoint.keep is {}; at least one checkpoint must stay: set it to 1 or more", keep));
   files_.make_directories(checkpoints_);
+  if (!cleans) return;
   recover_directory(files_, join_path(run_, "best"));
   clear_away();
 }
@@ -349,22 +357,44 @@ std::unique_ptr<Publication> CheckpointStore::begin(int64_t step) { return std::
 
 void CheckpointStore::commit(Publication& publication, const Report& report) {
   publication.commit();
-  known_sound_.insert(publication.step());
-  last_saved_ = publication.step();
-  const Report usual = report ? std::exchange(report_, report) : report_;
+  const Report& told = report ? report : report_;
+  const int64_t step = last_saved_ = publication.step();
+  known_sound_.insert(step);
   for (const bool again : {true, false}) {
     try {
       clear_away();
-      prune();
+      prune(told);
       break;
     } catch (const IoError& error) {  // the new checkpoint is safe; a surplus old one is no reason to stop
-      if (!again && report_) report_(error.what());
+      if (!again && told) told(error.what());
     }
   }
-  report_ = usual;
+  try_second(told, fmt::format("the checkpoint of update {} could not be copied to", step), [&](CheckpointStore& second) {
+    copy_directory(files_, directory(step), second.directory(step));
+    second.last_saved_ = step;
+    second.known_sound_.insert(step);
+    second.prune(told);
+  });
 }
 
-void CheckpointStore::save_best(int64_t step, std::span<const Part> parts) { publish(files_, join_path(run_, "best"), step, parts); }
+void CheckpointStore::save_best(int64_t step, std::span<const Part> parts) {
+  const std::string best = join_path(run_, "best");
+  publish(files_, best, step, parts);
+  try_second(report_, "the best model could not be copied to",
+             [&](CheckpointStore& second) { copy_directory(files_, best, join_path(second.run_, "best")); });
+}
+
+// The other disk may be gone and come back: what is needed of it is made each time. Nothing is cleaned up, since two threads may copy at
+// once, a checkpoint and the best model; the run's start has done that.
+void CheckpointStore::try_second(const Report& report, const std::string& what, const std::function<void(CheckpointStore& second)>& body) {
+  if (second_path_.empty()) return;
+  try {
+    CheckpointStore second(files_, second_path_, keep_, report, false);
+    body(second);
+  } catch (const Error& error) {
+    if (report) report(fmt::format("warning: {} checkpoint.second-directory: {}", what, error.what()));
+  }
+}
 
 std::optional<Loaded> CheckpointStore::latest() {
   auto loaded = latest_checkpoint(files_, run_, report_);
@@ -372,20 +402,22 @@ std::optional<Loaded> CheckpointStore::latest() {
   return loaded;
 }
 
-bool CheckpointStore::sound(int64_t step, const std::string& path) {
+bool CheckpointStore::sound(int64_t step, const std::string& path, const Report& report) {
   if (known_sound_.contains(step)) return true;
-  const bool fine = try_verify(files_, path, step, report_).has_value();
+  const bool fine = try_verify(files_, path, step, report).has_value();
   if (fine) known_sound_.insert(step);
   return fine;
 }
 
-void CheckpointStore::prune() {
+void CheckpointStore::prune() { prune(report_); }
+
+void CheckpointStore::prune(const Report& report) {
   const auto steps = list_steps(files_, checkpoints_);
   int kept = 0;
   for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
     const auto& [step, path] = *at;
     if (kept < keep_) {
-      kept += sound(step, path) ? 1 : 0;
+      kept += sound(step, path, report) ? 1 : 0;
     } else if (step != last_saved_) {
       remove(step, path);
     }
@@ -405,6 +437,8 @@ void CheckpointStore::remove_after(int64_t step) {
   for (const auto& [later, path] : list_steps(files_, checkpoints_))
     if (later > step) remove(later, path);
   last_saved_ = std::min(last_saved_, step);
+  try_second(report_, fmt::format("checkpoints after update {} could not be removed from", step),
+             [&](CheckpointStore& second) { second.remove_after(step); });
 }
 
 }  // namespace starling

@@ -82,6 +82,8 @@ void update_directory(FileSystem& files, const std::string& directory, std::span
 // Throws if update_directory would fail because of foreign files or missing write permission, so that callers find out before they compute
 // the parts.
 void require_updatable(FileSystem& files, const std::string& directory);
+// Publishes a copy of a published directory elsewhere, whose files are verified on the way.
+void copy_directory(FileSystem& files, const std::string& from, const std::string& to);
 // Completes or rolls back a publish_directory of this directory that a crash interrupted.
 void recover_directory(FileSystem& files, const std::string& directory);
 // Reads the manifest and verifies every file's size and hash; throws DataError or IoError that says what is wrong.
@@ -90,8 +92,8 @@ Loaded verify_directory(FileSystem& files, const std::string& directory);
 // Returns the temporary directory in which the checkpoint of a step is written (Publication::aside), for processes other than the one that
 // began it.
 std::string checkpoint_aside(const std::string& run_directory, int64_t step);
-// Returns the newest intact checkpoint of a run. Writes nothing, so it is safe on a run that is being trained.
-std::optional<Loaded> latest_checkpoint(FileSystem& files, const std::string& run_directory, const Report& report = {});
+// Returns the newest intact checkpoint of a run, of those after an update. Writes nothing, so it is safe on a run that is being trained.
+std::optional<Loaded> latest_checkpoint(FileSystem& files, const std::string& run_directory, const Report& report = {}, int64_t after = -1);
 // Returns the checkpoint <run>/best if it exists and is intact. Writes nothing.
 std::optional<Loaded> best_checkpoint(FileSystem& files, const std::string& run_directory, const Report& report = {});
 
@@ -100,7 +102,12 @@ class CheckpointStore {
  public:
   // Creates the directories and cleans up after a crash. `keep` is the number of checkpoints to retain; throws ConfigError if it is
   // below 1.
-  CheckpointStore(FileSystem& files, std::string run_directory, int keep, Report report = {});
+  CheckpointStore(FileSystem& files, std::string run_directory, int keep, Report report = {})
+      : CheckpointStore(files, std::move(run_directory), keep, std::move(report), true) {}
+
+  // Keeps copies in another directory too, which is of this run alone: of each checkpoint, as many, and of the best model. A copy that
+  // cannot be made is reported, and the next one is tried again.
+  void also_in(const std::string& directory) { second_path_ = directory; }
 
   // Writes the checkpoint of a step (replacing any of that step), then prunes. Throws IoError if writing fails; earlier checkpoints stay
   // intact in any case. A failure to remove an old one is only reported.
@@ -121,7 +128,10 @@ class CheckpointStore {
   std::string directory(int64_t step) const;
 
  private:
-  bool sound(int64_t step, const std::string& path);
+  CheckpointStore(FileSystem& files, std::string run_directory, int keep, Report report, bool cleans);
+  void try_second(const Report& report, const std::string& what, const std::function<void(CheckpointStore& second)>& body);
+  bool sound(int64_t step, const std::string& path, const Report& report);
+  void prune(const Report& report);
   void clear_away();
   void remove(int64_t step, const std::string& path);
 
@@ -129,6 +139,7 @@ class CheckpointStore {
   std::string run_, checkpoints_;
   int keep_;
   Report report_;
+  std::string second_path_;
   std::set<int64_t> known_sound_;  // steps saved or verified by this object
   int64_t last_saved_ = -1;
 };

@@ -30,7 +30,7 @@ class HostMemory : public Memory {
       if (memory) std::memset(memory, 0, rounded);
     }
     if (memory == nullptr)
-      throw Error(
+      throw OutOfMemory(
           fmt::format("out of memory: {} MiB were asked for; use smaller batches (--batch-size, --batch-tokens, train.micro-batch-tokens), "
                       "shorter sentences or a smaller model",
                       bytes >> 20));

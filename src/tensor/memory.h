@@ -5,16 +5,21 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/error.h"
 #include "base/memory.h"
 
 namespace starling {
+
+struct OutOfMemory : Error {
+  using Error::Error;
+};
 
 class Memory {
  public:
   virtual ~Memory() = default;
   // Whether the host may read and write its addresses.
   virtual bool host() const = 0;
-  // Returns zeroed memory, aligned to at least 64 bytes; null if this memory keeps nothing. Throws Error if there is not enough.
+  // Returns zeroed memory, aligned to at least 64 bytes; null if this memory keeps nothing. Throws OutOfMemory if there is not enough.
   virtual std::byte* allocate(int64_t bytes) = 0;
   virtual void release(std::byte* at, int64_t bytes) = 0;
   virtual void zero(std::byte* at, int64_t bytes) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace starling {
 
@@ -58,6 +59,11 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
 Tensor Tensor::slice(int64_t begin, const Shape& shape) const {
   CHECK(begin >= 0 && begin + shape.count() <= count(), "slice at {} of shape {} from {}", begin, shape.text(), shape_.text());
   return Tensor(storage_, data_ ? data_ + begin * size_of(dtype_) : nullptr, shape, dtype_);
+}
+
+int64_t Tensor::resident_bytes() const {
+  if (!data_) return 0;
+  return memory().host() ? starling::resident_bytes(data_, bytes()) : bytes();
 }
 
 void Tensor::zero() const { memory().zero(data_, bytes()); }
@@ -181,14 +187,15 @@ Tensor Arena::allocate(const Shape& shape, DType dtype) {
   constexpr int64_t chunk_bytes = int64_t{8} << 20;
   const int64_t bytes = (shape.count() * size_of(dtype) + 127) / 64 * 64;  // one spare cache line: kernels may read past a row
   while (at_.chunk < chunks_.size() && at_.offset + bytes > chunks_[at_.chunk]->bytes()) {
-    full_ += chunks_[at_.chunk]->bytes();
+    used_.push_back(at_.offset);
+    used_before_ += at_.offset;
     at_ = {at_.chunk + 1, 0};
   }
   if (at_.chunk == chunks_.size()) add_chunk(std::max({chunk_bytes, bytes, capacity() / 8}));
   const auto& storage = chunks_[at_.chunk];
   std::byte* data = storage->data() ? storage->data() + at_.offset : nullptr;
   at_.offset += bytes;
-  most_used_ = std::max(most_used_, full_ + at_.offset);
+  most_used_ = std::max(most_used_, used_before_ + at_.offset);
   return Tensor(storage, data, shape, dtype);
 }
 
@@ -203,12 +210,11 @@ void Arena::release(Mark m) {
     if (chunks_[c]->data() && begin < end) memory_->discard(chunks_[c]->data() + begin, end - begin);
   }
   at_ = m;
-  full_ = 0;
-  for (size_t c = 0; c < m.chunk; ++c) full_ += chunks_[c]->bytes();
+  used_.resize(m.chunk);
+  used_before_ = std::accumulate(used_.begin(), used_.end(), int64_t{0});
   if (m.chunk != 0 || m.offset != 0 || chunks_.size() < 2) return;
-  const int64_t total = capacity();
   chunks_.clear();
-  add_chunk(total);
+  add_chunk(most_used_);  // less than there was: no space is lost between chunks any more
 }
 
 int64_t Arena::capacity() const {

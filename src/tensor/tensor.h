@@ -126,6 +126,8 @@ class Tensor {
   int64_t count() const { return shape_.count(); }
   int64_t bytes() const { return count() * size_of(dtype_); }
   DType dtype() const { return dtype_; }
+  // Bytes of the elements that are there: in the host's memory, pages that were touched, elsewhere all.
+  int64_t resident_bytes() const;
   // The address in the tensor's memory; null without elements.
   std::byte* raw() const { return data_; }
 
@@ -218,7 +220,8 @@ class Arena {
   Memory* memory_;
   std::vector<std::shared_ptr<Storage>> chunks_;
   Mark at_;
-  int64_t full_ = 0, most_used_ = 0;  // bytes of the chunks before at_.chunk
+  std::vector<int64_t> used_;  // bytes of the chunks before at_.chunk; the rest of each is not touched
+  int64_t used_before_ = 0, most_used_ = 0;
 };
 
 }  // namespace starling

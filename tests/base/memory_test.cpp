@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -129,6 +130,20 @@ TEST(Memory, ALoweredUlimitIsSeen) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+TEST(Memory, OnlyTouchedPagesAreResident) {
+  constexpr int64_t kSize = 16 * kMiB;
+  auto* const at = static_cast<char*>(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(at, MAP_FAILED);
+  madvise(at, kSize, MADV_NOHUGEPAGE);
+  EXPECT_EQ(resident_bytes(at, kSize), 0);
+  for (int64_t i = 4 * kMiB; i < 7 * kMiB; i += 4096) at[i] = 1;
+  EXPECT_EQ(resident_bytes(at, kSize), 3 * kMiB);
+  EXPECT_EQ(resident_bytes(at + 5 * kMiB + 100, kMiB), kMiB);
+  EXPECT_EQ(resident_bytes(at, 4 * kMiB), 0);
+  EXPECT_EQ(resident_bytes(at, 0), 0);
+  munmap(at, kSize);
 }
 
 // In a process of its own: what this one's children took stays on its account.

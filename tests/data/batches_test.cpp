@@ -54,8 +54,24 @@ TEST(BatchStream, ShowsEverySampleOncePerEpoch) {
   EXPECT_EQ(stream.samples_per_epoch(), 2000);
   for (const int64_t epoch : {0, 1, 7}) {
     const std::vector<Batch> batches = epoch_of(stream, epoch);
-    EXPECT_EQ(static_cast<int64_t>(batches.size()), stream.count_batches(epoch));
+    EXPECT_EQ(static_cast<int64_t>(batches.size()), stream.survey(epoch).batches);
     EXPECT_EQ(count_pairs(batches).size(), 2000u);
+    const auto tokens = [&](int64_t i) {
+      const Batch& batch = batches.at(static_cast<size_t>(i));
+      return batch.source.count() + batch.target.count();
+    };
+    const auto longest = [&](int64_t i) {
+      const auto& offsets = batches.at(static_cast<size_t>(i)).target.offsets;
+      int32_t most = 0;
+      for (size_t s = 1; s < offsets.size(); ++s) most = std::max(most, offsets[s] - offsets[s - 1]);
+      return most;
+    };
+    const BatchStream::Survey survey = stream.survey(epoch);
+    for (int64_t i = 0; i < survey.batches; ++i) {
+      EXPECT_LE(tokens(i), tokens(survey.most_tokens.position.index));
+      EXPECT_LE(longest(i), longest(survey.longest.position.index));
+    }
+    EXPECT_TRUE(same(stream.look(survey.longest), batches[static_cast<size_t>(survey.longest.position.index)]));
     std::set<int64_t> ids;
     int64_t index = 0;
     for (const Batch& batch : batches) {
@@ -114,7 +130,7 @@ TEST(BatchStream, SeekingEqualsRunning) {
     EXPECT_TRUE(same(seeking.next(), seen[i].second));
     EXPECT_TRUE(same(seeking.next(), seen[i + 1].second));
   }
-  const int64_t batches = seeking.count_batches(0);
+  const int64_t batches = seeking.survey(0).batches;
   seeking.seek({0, batches});
   EXPECT_EQ(seeking.position(), (BatchPosition{1, 0}));
   EXPECT_TRUE(same(seeking.next(), seen[static_cast<size_t>(batches)].second));

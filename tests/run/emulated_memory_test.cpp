@@ -5,6 +5,7 @@
 #include "comm/world.h"
 #include "models/model.h"
 #include "replica/replica.h"
+#include "run/memory_plan.h"
 #include "settings/micro_batch.h"
 #include "tests/emulated/emulator.h"
 #include "tests/models/common.h"
@@ -65,30 +66,54 @@ TEST_F(EmulatedMemory, AModelThatIsTooLargeIsAnErrorWhenItIsMade) {
   EXPECT_NO_THROW(model(32));
 }
 
-// Of what is free before the first update, a step takes no more than is told, and not much less.
+PlannedRank planned(const Config& config, Replica& replica, const Mesh& mesh, const Batch& share) {
+  return {config, replica, mesh, {share}};
+}
+
+// Of what is free before the first update, a step takes what is told.
 TEST_F(EmulatedMemory, AStepTakesWhatIsTold) {
   const auto model = this->model(128);
   World world = make_local_world();
   Replica replica(*model, {}, world);
+  const Mesh mesh(*world.comm);
   const int64_t before = usable();
   Config config;
-  config.model = model->config(), config.train.batch_tokens = 100000;
-  const int64_t parameters = model->parameters().count();
-  const MicroBatchNeed need{.activation_bytes = 2, .parameters = parameters, .best = 100000, .later_bytes = 4, .card = true};
-  const int64_t tokens = micro_batch_tokens(config, need, backend_->memory().usable(), [](const std::string&) {});
-  Batch batch;
-  for (uint64_t seed = 1; batch.target.count() < tokens; ++seed) {
-    const Batch more = random_batch(1, kMemoryVocabulary, seed, 30);
-    for (auto [from, to] : {std::pair(&more.source, &batch.source), {&more.target, &batch.target}})
-      to->append(from->tokens.data(), from->tokens.data() + from->tokens.size());
-    batch.sample_ids.push_back(batch.source.sentences());
-  }
-  RecordProperty("tokens", static_cast<int>(tokens));
-  replica.step({&batch, 1});
+  config.model = model->config();
+  const Batch batch = random_batch(60, kMemoryVocabulary, 5, 60);
+  // An arena may take a chunk of 8 MiB more than it needs.
+  const MemoryPlan plan = plan_memory(planned(config, replica, mesh, batch), {before - 8 * kMiB, ""}, 0);
+  EXPECT_LT(plan.micro_tokens, batch.target.count());
+  replica.step(micro_batches(batch, plan.micro_tokens, config.parallel, replica.cost()));
   const auto taken = static_cast<double>(before - usable());
-  const double told = static_cast<double>(parameters * 4) + static_cast<double>(tokens) * bytes_per_token(config.model, 2, 1);
-  EXPECT_LT(taken, told + 8 * kMiB) << tokens;  // of the arena
-  EXPECT_GT(taken, 0.5 * told) << tokens;
+  EXPECT_LT(taken, plan.to_come() + 8 * kMiB);  // of the arena
+  EXPECT_GT(taken, 0.9 * plan.to_come());
+}
+
+TEST_F(EmulatedMemory, WhatTheCardCannotHoldIsAnErrorWithTheNumbers) {
+  const auto model = this->model(128);
+  World world = make_local_world();
+  Replica replica(*model, {}, world);
+  const Mesh mesh(*world.comm);
+  Config config;
+  config.model = model->config();
+  const Batch batch = random_batch(400, kMemoryVocabulary, 5, 60);
+  const PlannedRank rank = planned(config, replica, mesh, batch);
+  const auto plan = [&](double mebibytes, int64_t asked = 0) {
+    return plan_memory(rank, {static_cast<int64_t>(mebibytes * kMiB), "the other program"}, asked);
+  };
+  const MemoryPlan free = plan(4000);
+  EXPECT_EQ(free.micro_tokens, backend_->best_micro_batch());
+  EXPECT_EQ(free.warning, "");
+  const double need = free.to_come() / kMiB;
+  const MemoryPlan half = plan(0.5 * need), asked = plan(0.5 * need, free.micro_tokens);
+  EXPECT_LT(half.micro_tokens, batch.target.count());
+  EXPECT_GT(half.micro_tokens, batch.target.count() / 5);
+  EXPECT_LT(half.to_come(), 0.9 * 0.5 * free.to_come());
+  EXPECT_EQ(half.warning, "");
+  EXPECT_EQ(asked.micro_tokens, free.micro_tokens);
+  EXPECT_THAT(asked.warning, AllOf(HasSubstr("memory may not suffice"), HasSubstr("set train.micro-batch-tokens to less than 32768")));
+  EXPECT_THAT(error([&] { plan(1); }), AllOf(HasSubstr("the model does not fit on the card: "),
+                                             HasSubstr("usable is 1 MiB, which is what the other program leaves")));
 }
 
 }  // namespace

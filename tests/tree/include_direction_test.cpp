@@ -48,7 +48,7 @@ const std::map<std::string, Folders>& arrows() {
       {"settings", {"guard", "migration"}},
       {"evaluation", {"settings"}},
       {"progress", {"storage"}},
-      {"run", {"evaluation", "progress", "saving"}},
+      {"run", {"evaluation", "progress", "saving", "sim"}},
       {"doctor", {"settings"}},
       {"measure", {"settings", "sim"}},
       {"experiments", {"run", "measure"}},

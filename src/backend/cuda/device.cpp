@@ -98,7 +98,7 @@ std::byte* CudaMemory::allocate(int64_t bytes) {
   const cudaError_t result = cudaMallocAsync(&at, static_cast<size_t>(std::max<int64_t>(bytes, 1)), device_.stream());
   if (result == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw Error(
+    throw OutOfMemory(
         fmt::format("out of memory on {}: {} MiB were asked for, {} of {} MiB are free; compute fewer tokens at once "
                     "(train.micro-batch-tokens, --batch-tokens, --batch-size), use shorter sentences or a smaller model",
                     device_.properties().name, bytes >> 20, usable().bytes >> 20, device_.properties().totalGlobalMem >> 20));
