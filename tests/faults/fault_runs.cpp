@@ -49,21 +49,28 @@ struct FaultRuns::Running {
   bool ended = false;  // with everything done
   std::vector<std::string> wrong;
   int64_t failed_saves = 0;
+  std::vector<double> update_ends;
+  int64_t seventh = 0, tenth = 0;  // operations on the disk up to these updates, or the next ones that are reported
 
   explicit Running(Config c) : config(std::move(c)) { memory.make_directories(config.train.output); }
   SimulationResult attempt(const Attempt& a);
-  void event(std::string_view line);
+  void event(std::string_view line, double now);
   void list(MemoryFileSystem& files, bool first);
   bool begins_ = false;
   void look(bool started_again);
 };
 
-void FaultRuns::Running::event(std::string_view line) {
+void FaultRuns::Running::event(std::string_view line, double now) {
   const auto e = nlohmann::json::parse(line);
   const int64_t step = e.at("step");
   if (e.at("type") == "checkpoint") durable = step;
   if (e.at("type") == "checkpoint-failed") ++failed_saves;
   if (e.at("type") == "report" && std::exchange(begins_, false)) outcome.begins.push_back(step);
+  if (e.at("type") == "report") {
+    update_ends.push_back(now);
+    if (step >= 7 && seventh == 0) seventh = memory.operations();
+    if (step >= 10 && tenth == 0) tenth = memory.operations();
+  }
   if (e.at("type") == "report") outcome.reports[step] = {e.at("target_tokens"), e.at("loss"), e.at("epoch"), e.at("sentences")};
 }
 
@@ -85,7 +92,7 @@ SimulationResult FaultRuns::Running::attempt(const Attempt& a) {
     bool stop = false;
     watch.updated = [&](int64_t step, int64_t, int64_t) { stop = stop || step == a.stop_at; };
     watch.stop = [&] { return stop; };
-    watch.event = [&](std::string_view line) { event(line); };
+    watch.event = [&](std::string_view line) { event(line, world.clock->seconds()); };
     watch.files = [&] { return std::make_unique<RankFiles>(config.train.output, rank == a.apart ? elsewhere : memory); };
     status[static_cast<size_t>(rank)] = run_training(config, world, watch);
   });
@@ -178,7 +185,10 @@ const FaultRuns::Undisturbed& FaultRuns::reference(const Layout& layout) {
   Undisturbed u;
   u.extent.seconds = 1e-9 * static_cast<double>(result.virtual_ns);
   u.extent.disk_operations = run.memory.operations();
+  for (const int64_t change : run.memory.changes())
+    if (run.seventh < change && (run.tenth == 0 || change <= run.tenth)) u.extent.disk_changes.push_back(change);
   u.extent.updates = run.outcome.reports.rbegin()->first;
+  u.extent.update_ends = run.update_ends;
   run.look(false);
   const std::string newest = join_path(c.train.output, "checkpoints");
   for (const std::string& step : run.memory.list(newest))
@@ -238,16 +248,22 @@ std::vector<std::string> FaultRuns::wrong_undisturbed() {
 // One run: the attempts of a seed, and what is checked after each.
 class FaultRuns::Trial {
  public:
-  Trial(uint64_t seed, const Layout& layout, const Config& config, const Undisturbed& expected, bool shows_logs)
-      : seed_(seed), layout_(layout), expected_(expected), config_(config), run_(config), exact_(layout.kind != Layout::by_time) {
+  Trial(uint64_t seed, const Layout& layout, std::vector<Attempt> attempts, const Config& config, const Undisturbed& expected,
+        bool shows_logs)
+      : seed_(seed),
+        attempts_(std::move(attempts)),
+        layout_(layout),
+        expected_(expected),
+        config_(config),
+        run_(config),
+        exact_(layout.kind != Layout::by_time) {
     run_.shows_logs = shows_logs;
   }
 
   FaultRun run() {
-    std::vector<Attempt> attempts = draw_attempts(seed_, layout_, expected_.extent);
-    attempts.emplace_back().scenario.ranks = layout_.ranks;  // a quiet one
-    for (size_t i = 0; i < attempts.size() && !run_.ended; ++i) {
-      const Attempt& a = attempts[i];
+    attempts_.emplace_back().scenario.ranks = layout_.ranks;  // a quiet one
+    for (size_t i = 0; i < attempts_.size() && !run_.ended; ++i) {
+      const Attempt& a = attempts_[i];
       ++result_.attempts;
       exact_ = exact_ && a.scenario.ranks == layout_.ranks;
       const std::map<int64_t, UpdateReport> before = std::exchange(run_.outcome.reports, {});
@@ -267,7 +283,7 @@ class FaultRuns::Trial {
       count(a, result);
       start_again(a);
       if (a.corrupts && !run_.ended) corrupt();
-      if (i + 1 == attempts.size() && !run_.ended)
+      if (i + 1 == attempts_.size() && !run_.ended)
         wrong("it does not end though nothing disturbs it: " + (result.error ? result.failure : "a status other than 0"));
     }
     if (run_.ended) check_end();
@@ -369,6 +385,7 @@ class FaultRuns::Trial {
   }
 
   const uint64_t seed_;
+  std::vector<Attempt> attempts_;
   const Layout& layout_;
   const Undisturbed& expected_;
   const Config& config_;
@@ -380,9 +397,12 @@ class FaultRuns::Trial {
 
 FaultRun FaultRuns::run(uint64_t seed) {
   const Layout& layout = layouts()[seed % layouts().size()];
-  const Undisturbed& expected = reference(layout);
-  const Config c = config(layout, fmt::format("seed-{}", seed));
-  FaultRun run = Trial(seed, layout, c, expected, shows_logs).run();
+  return run(layout, draw_attempts(seed, layout, extent(layout)), seed);
+}
+
+FaultRun FaultRuns::run(const Layout& layout, const std::vector<Attempt>& attempts, uint64_t seed) {
+  const Config c = config(layout, "run");
+  FaultRun run = Trial(seed, layout, attempts, c, reference(layout), shows_logs).run();
   fs::remove_all(c.train.output);
   return run;
 }

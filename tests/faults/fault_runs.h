@@ -41,6 +41,8 @@ class FaultRuns {
   bool shows_logs = false;  // on standard output
   // The layout of a seed takes its turn with the others.
   FaultRun run(uint64_t seed);
+  // The run with these starts, and then a quiet one. seed: of what is damaged between them.
+  FaultRun run(const Layout& layout, const std::vector<Attempt>& attempts, uint64_t seed = 0);
   // What an undisturbed run of the layout reports; it is made once.
   const Outcome& undisturbed(const Layout& layout);
   Extent extent(const Layout& layout);

@@ -32,5 +32,21 @@ TEST_F(FaultRunsTest, WhateverGoesWrongTheRunEndsAsTheUndisturbedOne) {
     EXPECT_GT(all.happened[what], 0) << what;
 }
 
+// A few of the kills of bench/kill_runs.sh.
+TEST_F(FaultRunsTest, WhereverItIsKilledTheRunEndsAsTheUndisturbedOne) {
+  int64_t kinds[3] = {};
+  size_t next = 0;
+  for (const Layout& layout : layouts()) {
+    const std::vector<Kill> kills = all_kills(layout, runs_->extent(layout));
+    for (; next < kills.size(); next += 1009) {
+      ++kinds[kills[next].where];
+      EXPECT_THAT(runs_->run(layout, {kills[next].attempt}).wrong, testing::IsEmpty())
+          << layout.name << "; repeat it: test_faults --kill '" << layout.name << "' " << next;
+    }
+    next -= kills.size();
+  }
+  for (const int64_t n : kinds) EXPECT_GT(n, 0);
+}
+
 }  // namespace
 }  // namespace starling

@@ -1,5 +1,8 @@
-// The tests; or, with --seeds FROM COUNT [--first | --logs], as many runs from a seed on (until the first that fails; with the logs
-// of the runs), with the count of each fault, and the command that repeats each seed that failed.
+// The tests; or one of
+//   --seeds FROM COUNT [--first | --logs]  as many runs from a seed on (until the first that fails; with the logs of the runs), with the
+//                                          count of each fault, and the command that repeats each seed that failed
+//   --kills [PART PARTS]                   all kills of all layouts, or one part of them; every one is a run of its own
+//   --kill LAYOUT NUMBER                   one of them, with the logs
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +13,20 @@
 
 namespace starling {
 namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point began) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+// Returns whether nothing was wrong.
+bool tell(const FaultRun& run, const std::string& which, const std::string& again) {
+  if (run.wrong.empty()) return true;
+  fmt::print("{}:\n", which);
+  for (const std::string& what : run.wrong) fmt::print("  {}\n", what);
+  fmt::print("  repeat it: {}\n", again);
+  std::fflush(stdout);
+  return false;
+}
 
 int run_seeds(const char* program, uint64_t from, uint64_t count, const std::string& how) {
   const bool until_first = how == "--first";
@@ -23,26 +40,62 @@ int run_seeds(const char* program, uint64_t from, uint64_t count, const std::str
     const FaultRun run = runs.run(seed);
     for (const auto& [what, n] : run.happened) all.happened[what] += n;
     all.attempts += run.attempts, all.updates += run.updates;
-    if (run.wrong.empty()) continue;
-    ++failed;
-    fmt::print("seed {} ({}):\n", seed, layouts()[seed % layouts().size()].name);
-    for (const std::string& what : run.wrong) fmt::print("  {}\n", what);
-    fmt::print("  repeat it: {} --seeds {} 1 --logs\n", program, seed);
-    std::fflush(stdout);
+    failed += !tell(run, fmt::format("seed {} ({})", seed, layouts()[seed % layouts().size()].name),
+                    fmt::format("{} --seeds {} 1 --logs", program, seed));
   }
   for (const auto& [what, n] : all.happened) fmt::print("{:>10} {}\n", n, what);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   fmt::print("{} runs of {} layouts in {} starts and {} updates, {:.0f} s: {} failed\n", count, layouts().size(), all.attempts, all.updates,
-             seconds, failed);
+             seconds_since(began), failed);
   return failed > 0 ? 1 : 0;
+}
+
+int run_kills(const char* program, size_t part, size_t parts) {
+  FaultRuns runs;
+  int64_t failed = 0;
+  for (const Layout& layout : layouts()) {
+    const auto began = std::chrono::steady_clock::now();
+    const std::vector<Kill> kills = all_kills(layout, runs.extent(layout));
+    int64_t count[3] = {}, wrong = 0;
+    for (size_t i = part; i < kills.size(); i += parts) {
+      ++count[kills[i].where];
+      wrong += !tell(runs.run(layout, {kills[i].attempt}), fmt::format("{}, kill {}", layout.name, i),
+                     fmt::format("{} --kill '{}' {}", program, layout.name, i));
+    }
+    fmt::print("{:<28} {:>6} {:>6} {:>6} {:>6} {:>6.0f} s\n", layout.name, count[Kill::update], count[Kill::program], count[Kill::power],
+               wrong, seconds_since(began));
+    std::fflush(stdout);
+    failed += wrong;
+  }
+  return failed > 0 ? 1 : 0;
+}
+
+int run_kill(const char* program, const std::string& name, size_t number) {
+  FaultRuns runs;
+  runs.shows_logs = true;
+  for (const Layout& layout : layouts())
+    if (layout.name == name) {
+      const std::vector<Kill> kills = all_kills(layout, runs.extent(layout));
+      if (number < kills.size())
+        return tell(runs.run(layout, {kills[number].attempt}), fmt::format("{}, kill {}", name, number),
+                    fmt::format("{} --kill '{}' {}", program, name, number))
+                   ? 0
+                   : 1;
+      fmt::print("'{}' has {} kills\n", name, kills.size());
+      return 2;
+    }
+  fmt::print("there is no layout '{}'\n", name);
+  return 2;
 }
 
 }  // namespace
 }  // namespace starling
 
 int main(int argc, char** argv) {
-  if (argc >= 4 && std::strcmp(argv[1], "--seeds") == 0)
-    return starling::run_seeds(argv[0], std::stoull(argv[2]), std::stoull(argv[3]), argc > 4 ? argv[4] : "");
+  const auto is = [&](const char* word, int least) { return argc >= least && std::strcmp(argv[1], word) == 0; };
+  const auto number = [&](int i) { return std::stoull(argv[i]); };
+  if (is("--seeds", 4)) return starling::run_seeds(argv[0], number(2), number(3), argc > 4 ? argv[4] : "");
+  if (is("--kills", 2)) return argc > 3 ? starling::run_kills(argv[0], number(2), number(3)) : starling::run_kills(argv[0], 0, 1);
+  if (is("--kill", 4)) return starling::run_kill(argv[0], argv[2], number(3));
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -65,4 +65,20 @@ std::vector<Attempt> draw_attempts(uint64_t seed, const Layout& layout, const Ex
   return all;
 }
 
+std::vector<Kill> all_kills(const Layout& layout, const Extent& extent) {
+  std::vector<Kill> all;
+  const auto add = [&](Kill::Where where) -> Attempt& {
+    all.push_back({where, {}});
+    all.back().attempt.scenario.ranks = layout.ranks;
+    return all.back().attempt;
+  };
+  for (const double end : extent.update_ends)
+    for (int rank = 0; rank < layout.ranks; ++rank) add(Kill::update).scenario.crashes.push_back({rank, end});
+  for (const int64_t operation : extent.disk_changes) {
+    add(Kill::program).disk = {.at = operation, .fault = Fault::crash, .surviving = Surviving::everything};
+    add(Kill::power).disk = {.at = operation, .fault = Fault::crash, .surviving = Surviving::synced_only};
+  }
+  return all;
+}
+
 }  // namespace starling

@@ -22,7 +22,7 @@ class MemoryFileSystem::Output final : public OutputFile {
 
   void write(std::span<const std::byte> bytes) override {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (owner_.hit(path_, true)) {
+    if (owner_.hit(path_, Does::writes)) {
       node_->data += text.substr(0, text.size() / 2);
       if (owner_.plan_.fault == Fault::crash) throw SimulatedCrash{};
       throw detail::write_error(path_, EIO, node_->data.size(), expected_);
@@ -36,10 +36,10 @@ class MemoryFileSystem::Output final : public OutputFile {
     node_->data += text;
   }
   void sync() override {
-    owner_.hit(path_);
+    owner_.hit(path_, Does::changes);
     node_->synced_data = node_->data;
   }
-  void close() override { owner_.hit(path_); }
+  void close() override { owner_.hit(path_, Does::reads); }  // changes nothing that is stored
 
  private:
   MemoryFileSystem& owner_;
@@ -68,15 +68,17 @@ void MemoryFileSystem::set_faults(const FaultPlan& plan) {
   plan_ = plan;
   random_ = Random(plan.seed, 0);
   operations_ = 0;
+  changes_.clear();
 }
 
 // Counts an operation and makes it fail if the plan says so. True: it is a write that must do half of its work first.
-bool MemoryFileSystem::hit(const std::string& path, bool writes) {
+bool MemoryFileSystem::hit(const std::string& path, Does what) {
   if (crashed_) throw SimulatedCrash{};
   const int64_t operation = ++operations_;
+  if (what != Does::reads) changes_.push_back(operation);
   if (operation != plan_.at) return false;
   crashed_ = plan_.fault == Fault::crash;
-  if (writes && plan_.fault != Fault::io_error) return true;
+  if (what == Does::writes && plan_.fault != Fault::io_error) return true;
   if (crashed_) throw SimulatedCrash{};
   throw IoError(fmt::format("{}: operation {} fails as planned", path, operation));
 }
@@ -138,7 +140,7 @@ uint64_t MemoryFileSystem::used_bytes(const Node& node) const {
 }
 
 std::unique_ptr<OutputFile> MemoryFileSystem::create(const std::string& path, uint64_t expected_bytes) {
-  hit(path);
+  hit(path, Does::changes);
   Node& parent = parent_of(path);
   NodePtr& node = parent.names[file_name(path)];
   if (node && node->directory) throw IoError(fmt::format("{}: cannot create the file: is a directory", path));
@@ -151,18 +153,18 @@ std::unique_ptr<OutputFile> MemoryFileSystem::create(const std::string& path, ui
 }
 
 void MemoryFileSystem::read_pieces(const std::string& path, const std::function<void(std::span<const std::byte>)>& take) {
-  hit(path);
+  hit(path, Does::reads);
   const NodePtr node = find_file(path);
   if (!node->data.empty()) take(std::as_bytes(std::span(node->data)));
 }
 
 std::unique_ptr<MappedFile> MemoryFileSystem::map(const std::string& path) {
-  hit(path);
+  hit(path, Does::reads);
   return std::make_unique<MemoryMapping>(find_file(path)->data);
 }
 
 void MemoryFileSystem::rename(const std::string& from, const std::string& to) {
-  hit(from);
+  hit(from, Does::changes);
   const NodePtr node = find(from), target = find(to);
   if (!node) throw IoError(fmt::format("{}: cannot rename it: no such file", from));
   if (target && (target->directory != node->directory || !target->names.empty())) {
@@ -176,7 +178,7 @@ void MemoryFileSystem::rename(const std::string& from, const std::string& to) {
 }
 
 bool MemoryFileSystem::exchange(const std::string& a, const std::string& b) {
-  hit(a);
+  hit(a, Does::changes);
   if (!plan_.can_exchange) return false;
   Node &parent_a = parent_of(a), &parent_b = parent_of(b);
   if (!find(a) || !find(b)) throw IoError(fmt::format("{}: cannot exchange it with {}: one is missing", a, b));
@@ -187,7 +189,7 @@ bool MemoryFileSystem::exchange(const std::string& a, const std::string& b) {
 }
 
 bool MemoryFileSystem::remove(const std::string& path) {
-  hit(path);
+  hit(path, Does::changes);
   const NodePtr node = find(path);
   if (!node) return true;
   if (!node->names.empty()) return false;
@@ -198,7 +200,7 @@ bool MemoryFileSystem::remove(const std::string& path) {
 }
 
 bool MemoryFileSystem::make_directory(const std::string& path) {
-  hit(path);
+  hit(path, Does::changes);
   Node& parent = parent_of(path);
   NodePtr& node = parent.names[file_name(path)];
   if (node && !node->directory) throw IoError(fmt::format("{}: a directory is needed here, but a file is in the way; move it", path));
@@ -210,14 +212,14 @@ bool MemoryFileSystem::make_directory(const std::string& path) {
 }
 
 void MemoryFileSystem::sync_directory(const std::string& path) {
-  hit(path);
+  hit(path, Does::changes);
   const NodePtr node = find(path);
   if (!node || !node->directory) throw IoError(fmt::format("{}: cannot open the directory: no such directory", path));
   node->history = {node->names};
 }
 
 std::vector<std::string> MemoryFileSystem::list(const std::string& path) {
-  hit(path);
+  hit(path, Does::reads);
   const NodePtr node = find(path);
   if (!node || !node->directory) throw IoError(fmt::format("{}: cannot list the directory: no such directory", path));
   std::vector<std::string> names;
@@ -226,7 +228,7 @@ std::vector<std::string> MemoryFileSystem::list(const std::string& path) {
 }
 
 FileInfo MemoryFileSystem::info(const std::string& path) {
-  hit(path);
+  hit(path, Does::reads);
   const NodePtr node = find(path);
   if (!node) return {};
   return {node->directory ? FileKind::directory : FileKind::file, node->data.size()};

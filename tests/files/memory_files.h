@@ -47,6 +47,8 @@ class MemoryFileSystem final : public FileSystem {
   // Installs a plan and starts counting operations anew.
   void set_faults(const FaultPlan& plan);
   int64_t operations() const { return operations_; }
+  // The numbers of those that change what is stored or what of it survives.
+  const std::vector<int64_t>& changes() const { return changes_; }
   bool crashed() const { return crashed_; }
   // The machine starts again: what did not survive is gone, and the plan is cleared.
   void reboot();
@@ -70,7 +72,8 @@ class MemoryFileSystem final : public FileSystem {
   using NodePtr = std::shared_ptr<Node>;
   using Names = std::map<std::string, NodePtr>;
 
-  bool hit(const std::string& path, bool writes = false);
+  enum class Does { reads, changes, writes };
+  bool hit(const std::string& path, Does what);
   NodePtr find(const std::string& path) const;
   NodePtr find_file(const std::string& path) const;
   Node& parent_of(const std::string& path) const;
@@ -81,6 +84,7 @@ class MemoryFileSystem final : public FileSystem {
   FaultPlan plan_;
   Random random_{0, 0};
   std::atomic<int64_t> operations_ = 0;  // several threads may read files
+  std::vector<int64_t> changes_;
   std::atomic<bool> crashed_ = false;
 };
 
