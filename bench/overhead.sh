@@ -1,55 +1,52 @@
 #!/usr/bin/env bash
-# The overhead of guard, snapshots, comparison of replicas and checkpoints: time per target token with each of them over the time without
-# any, in rounds that alternate. Prints the median of the rounds, and their range. Nothing else should run.
-# Usage: bench/overhead.sh STARLING [ROUNDS, default 3] [UPDATES, default 120]
+# What watching over a run costs: a snapshot of the guard, a comparison of replicas by hash, a checkpoint beside training. Runs report the
+# time of each update, and updates with and without are compared within one run, so that a machine whose speed wanders disturbs both alike.
+# Prints the cost of one, its standard error, and what that is of the training's time at the default distance. Nothing else should run.
+# Usage: bench/overhead.sh STARLING [MODEL, default transformer-base] [UPDATES, default 200] [TARGET TOKENS of an update, default 1000]
 set -euo pipefail
-starling=$(realpath "${1:?usage: bench/overhead.sh STARLING [ROUNDS] [UPDATES]}") rounds=${2:-3} updates=${3:-120}
+starling=$(realpath "${1:?usage: bench/overhead.sh STARLING [MODEL] [UPDATES] [TARGET TOKENS]}")
+model=${2:-transformer-base} updates=${3:-200} tokens=${4:-1000}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 "$starling" demo-corpus --output corpus >/dev/null
-common=(--data.source corpus/train.en --data.target corpus/train.de --vocab.size 8000 --model.preset transformer-small
-  --train.batch-tokens 1000 --train.max-steps "$updates" --log.every 1 --log.progress never --train.seed 3)
-none=(--guard.mode off --strategy.check-every 0 --checkpoint.every 1000000)
-declare -A more=(
-  [none]="" [again]=""
-  [guard]="--guard.mode warn"
-  [snapshots]="--guard.mode act --guard.snapshot-every 20"
-  [hashes]="--strategy.check-every 20"
-  [checkpoints]="--checkpoint.every 40"
-)
-kinds=(none again guard snapshots checkpoints)
-ranks=(none again hashes)  # replicas are compared only where there are several
+common=(--data.source corpus/train.en --data.target corpus/train.de --vocab.size 8000 --model.preset "$model" --train.seed 3
+  --train.batch-tokens "$tokens" --train.max-steps "$updates" --log.every 1 --log.progress never --train.output run)
 
-run() {  # kind ranks
-  local command=("$starling")
-  (($2 == 1)) || command=("$starling" launch -n "$2" -- )
+run() {  # name, ranks, distance, updates after it that it may slow down, default distance, keys
+  local name=$1 ranks=$2 distance=$3 after=$4 default=$5 command=("$starling")
+  shift 5
+  (($ranks == 1)) || command=("$starling" launch -n "$ranks" --)
   rm -rf run
-  # shellcheck disable=SC2086
-  "${command[@]}" train "${common[@]}" "${none[@]}" ${more[$1]} --train.output run >log 2>&1 || { cat log; exit 1; }
-  # A report's seconds have all that happens between updates but checkpoints, for which training waits in addition.
-  python3 - "$1" "$2" >>results <<'P'
-import json, sys
+  "${command[@]}" train "${common[@]}" --guard.mode off --strategy.check-every 0 --checkpoint.every 1000000 "$@" >log 2>&1 ||
+    { cat log; exit 1; }
+  python3 - "$name" "$ranks" "$distance" "$after" "$default" <<'P'
+import json, statistics, sys
+name, ranks, distance, after, default = sys.argv[1], *map(int, sys.argv[2:])
 events = [json.loads(line) for line in open("run/events.jsonl")]
-reports = [e for e in events if e["type"] == "report" and e["step"] > 10]
-waited = sum(e["waited_seconds"] for e in events if e["type"] == "checkpoint" and e["step"] < reports[-1]["step"])
-print(sys.argv[1], sys.argv[2], (sum(r["seconds"] for r in reports) + waited) / sum(r["target_tokens"] for r in reports))
+took = {e["step"]: e["seconds"] / e["target_tokens"] for e in events if e["type"] == "report"}
+tokens = statistics.mean(e["target_tokens"] for e in events if e["type"] == "report")
+waited = [e["waited_seconds"] for e in events if e["type"] == "checkpoint"]
+last = max(took)
+# Each one is held against the updates around it.
+costs = []
+for at in range(2 * distance, last - distance, distance):
+    affected = [took[s] for s in range(at, at + after + 1)]
+    others = [took[s] for s in range(at - distance // 2, at + distance // 2) if not at <= s <= at + after]
+    costs.append(tokens * sum(x - statistics.median(others) for x in affected))
+if len(costs) < 2:
+    sys.exit(f"overhead.sh: {last} updates are too few for {name}; give {5 * distance} or more")
+step = tokens * statistics.median(took[s] for s in took if s > 10)
+cost, error = statistics.mean(costs), statistics.stdev(costs) / len(costs) ** 0.5
+beside = len(waited) > 2  # each run saves one in the end
+if beside:
+    cost += statistics.mean(waited[1:-1])
+print(f"{name:26} {ranks} rank(s): {1e3 * cost:7.1f} ms (+- {1e3 * error:.1f}), an update {1e3 * step:.0f} ms; every {default} updates: "
+      f"{100 * cost / (default * step):.3f} %" + (f"; training waited {1e3 * waited[0]:.0f} ms for the first and "
+      f"{1e3 * max(waited[1:-1]):.0f} ms at most for the others" if beside else ""))
 P
 }
-for ((round = 1; round <= rounds; ++round)); do
-  for kind in "${kinds[@]}"; do run "$kind" 1; done
-  for kind in "${ranks[@]}"; do run "$kind" 2; done
-done
-python3 - <<'P'
-import collections, statistics
-times = collections.defaultdict(list)
-for line in open("results"):
-    kind, ranks, seconds = line.split()
-    times[ranks, kind].append(float(seconds))
-for (ranks, kind), values in times.items():
-    if kind != "none":
-        ratio = [a / b for a, b in zip(values, times[ranks, "none"])]
-        percent = [f"{100 * (x - 1):+.1f}" for x in (statistics.median(ratio), min(ratio), max(ratio))]
-        print(f"{ranks} rank(s), {kind:12} {percent[0]} % ({percent[1]} to {percent[2]})")
-print("'again' repeats the run without any of them: its difference is noise")
-P
+run "nothing (noise)" 1 10 1 100
+run "snapshot of the guard" 1 10 1 100 --guard.mode act --guard.snapshot-every 10
+run "comparison by hash" 2 10 1 1000 --strategy.check-every 10
+run "checkpoint beside training" 1 20 8 1000 --checkpoint.every 20 --checkpoint.keep 1
