@@ -33,19 +33,20 @@ class MemoryLimit : public ProgramTest {
   }
 };
 
-TEST_F(MemoryLimit, MicroBatchesFollowIt) {
-  const ShellOutcome free = train(0), limited = train(1000, "--train.output limited");
+// The limited runs take the vocabulary of the free one: threads that train one reserve more addresses than they use.
+TEST_F(MemoryLimit, MicroBatchesFollowItAndWhatDoesNotFitIsCutSmaller) {
+  const ShellOutcome free = train(0);
   EXPECT_EQ(free.status, 0) << free.text;
   EXPECT_THAT(free.text, testing::Not(HasSubstr("chosen by memory")));
   EXPECT_THAT(free.text, HasSubstr("memory, planned: program and text "));
+
+  const ShellOutcome limited = train(1000, "--vocab.source run/vocab.spm --train.output limited");
   EXPECT_EQ(limited.status, 0) << limited.text;
   EXPECT_THAT(limited.text, HasSubstr("target tokens, chosen by memory: usable is ")) << limited.text;
   EXPECT_THAT(limited.text, HasSubstr("MiB on address space (ulimit -v) leaves"));
   EXPECT_THAT(limited.text, HasSubstr("complete: "));
-}
 
-TEST_F(MemoryLimit, WhatDoesNotFitIsCutSmaller) {
-  const ShellOutcome asked = train(1000, "--train.micro-batch-tokens 4096");
+  const ShellOutcome asked = train(1000, "--vocab.source run/vocab.spm --train.output asked --train.micro-batch-tokens 4096");
   EXPECT_EQ(asked.status, 0) << asked.text;
   EXPECT_THAT(asked.text, HasSubstr("warning: memory may not suffice, and the process may be killed for it: program and text "));
   EXPECT_THAT(asked.text, HasSubstr("set train.micro-batch-tokens to less than 4096"));
