@@ -227,7 +227,7 @@ void plan_micro_batches(RunParts& run, bool snapshots) {
 }
 
 void pass_largest_first(RunParts& run) {
-  if (run.world.simulated || run.mesh->divided()) return;
+  if (run.world.simulated || run.mesh->divided()) return run.largest.clear();
   Communicator& comm = run.comm();
   const int64_t least = text_tokens(kLeast, run.config.train.r_drop);
   const PlannedRank rank = planned_rank(run);
