@@ -21,8 +21,8 @@ constexpr ModelVocabulary kPlanVocabulary{kWords, kWords};
 Config planned_config(const std::string& preset) {
   Config c;
   c.model = model_preset(preset);
-  c.model.feed_forward = 256 * c.model.feed_forward / c.model.width;
-  c.model.width = 256, c.model.encoder_layers = c.model.decoder_layers = 2;
+  c.model.feed_forward = 128 * c.model.feed_forward / c.model.width;
+  c.model.width = 128, c.model.encoder_layers = c.model.decoder_layers = 2;
   return c;
 }
 
