@@ -17,10 +17,10 @@ bugs=(
   "a stale fetch|src/strategies/deferred_gather.cpp|s/^  pending_\[b\].wait();//"
   "a moment of the wrong range|src/saving/rank_checkpoint.cpp|s/piece->bytes.data() + (both.begin - piece->range.begin) \* "\
 "size/piece->bytes.data()/"
-  "a mask keyed by rank|src/data/batches.cpp|s/^  return sentences_of(batch, begin, std::max(begin, end));/  Batch part = "\
+  "a mask keyed by rank|src/data/batch_parts.cpp|s/^  return sentences_of(batch, begin, std::max(begin, end));/  Batch part = "\
 "sentences_of(batch, begin, std::max(begin, end));\n  for (int64_t\& id : part.sample_ids) id += static_cast<int64_t>(1000 * from);\n  "\
 "return part;/"
-  "a sentence that no rank has|src/data/batches.cpp|s/^      end = i;/      end = i > begin ? i - 1 : i;/"
+  "a sentence that no rank has|src/data/batch_parts.cpp|s/^      end = i;/      end = i > begin ? i - 1 : i;/"
   "a resumed optimizer one update behind|src/run/run_checkpoints.cpp|s/  status_.epoch = s.integer(\"epoch\") + 1;/&\n  "\
 "run_.replica->optimizer().set_updates(s.integer(\"step\") - 1);/"
   "a manifest before the shards|src/saving/rank_save.cpp|s/if (info.sha256.empty() \&\& first) {/if (info.sha256.empty() \&\& first "\
