@@ -6,7 +6,8 @@ set -euo pipefail
 starling=$(realpath "${1:?usage: bench/busy_machine.sh STARLING [MODEL] [ROUNDS] [SECONDS]}")
 model=${2:-transformer-small} rounds=${3:-5} seconds=${4:-8}
 other=
-trap '[ -z "$other" ] || kill "$other"' EXIT
+rows=$(mktemp)
+trap '[ -z "$other" ] || kill "$other"; rm -f "$rows"' EXIT
 speed() { "$starling" bench train --preset "$model" --seconds "$seconds" | grep -oE '[0-9.]+ target tokens/s' | head -1 | cut -d' ' -f1; }
 for ((round = 1; round <= rounds; ++round)); do
   alone=$(speed)
@@ -24,11 +25,13 @@ P
   kill "$other"
   wait "$other" 2>/dev/null || true
   other=
-  echo "$alone $beside"
-done | python3 -c '
+  echo "$alone $beside" >>"$rows"
+done
+python3 - "$rows" <<'P'
 import statistics, sys
-rows = [tuple(map(float, line.split())) for line in sys.stdin]
+rows = [tuple(map(float, line.split())) for line in open(sys.argv[1])]
 ratios = sorted(b / a for a, b in rows)
 for a, b in rows:
     print(f"alone {a:.0f}, beside it {b:.0f} target tokens/s: {100 * b / a:.0f} %")
-print(f"median {100 * statistics.median(ratios):.0f} % of the speed alone")'
+print(f"median {100 * statistics.median(ratios):.0f} % of the speed alone")
+P
