@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/sha256.h"
 #include "comm/world.h"
 #include "parallel/stages.h"
 #include "replica/replica.h"
 #include "settings/micro_batch.h"
 #include "sim/simulate.h"
 #include "tests/models/common.h"
+#include "tests/run/word_run.h"
 
 namespace starling {
 namespace {
@@ -102,6 +104,28 @@ TEST(MemoryPlan, ATenthOfWhatIsUsableIsLeft) {
   EXPECT_EQ(plan.text(),
             "program and text 20, parameters 100, gradients 100, activations 300 MiB; together 520 MiB, of which 360 MiB are still to be "
             "taken by each of 2 ranks here; usable is 799 MiB, which is what the cgroup's limit of 561 MiB leaves");
+}
+
+// A real run passes its largest batch before the first update, a simulated one does not: what comes out is the same.
+class PassedFirst : public WordRunTest {};
+TEST_F(PassedFirst, TheLargestBatchChangesNothing) {
+  for (const std::string r_drop : {"0", "1"}) {
+    const std::string run = "with-" + r_drop;
+    EXPECT_EQ(run_training(config(run, {{"train.r-drop", r_drop}})), 0);
+    const Config simulated = config(run + "-simulated", {{"train.r-drop", r_drop}});
+    Scenario scenario;
+    scenario.ranks = 1;
+    simulate(scenario, [&](World& world) {
+      TrainingWatch watch;
+      watch.silent = true, watch.signals = false;
+      run_training(simulated, world, watch);
+    });
+    for (const char* file : {"model.safetensors", "rank-0.safetensors"}) {
+      const std::string name = "/checkpoints/step-00000004/" + std::string(file);
+      EXPECT_EQ(sha256_file(*real_file_system(), path(run + name)), sha256_file(*real_file_system(), path(run + "-simulated" + name)))
+          << "R-Drop " << r_drop << ", " << file;
+    }
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <future>
 #include <limits>
 
+#include "base/memory.h"
 #include "saving/rank_save.h"
 #include "sim/simulate.h"
 #include "tests/files/forwarding_files.h"
@@ -68,6 +69,22 @@ TEST_F(BesideTraining, HasWhatWasThereWhenItBegan) {
   EXPECT_EQ(save.advance(false), "") << "and stays so";
   EXPECT_EQ(saved("big"), then);
   EXPECT_EQ(saved("small"), "text");
+}
+
+// The system's pages are there before the first checkpoint asks for them, unless that is too much.
+TEST_F(BesideTraining, TheMemoryOfTheFirstCopyIsTakenBefore) {
+  constexpr int64_t kSize = 96 << 20;
+  const int64_t before = resident_memory();
+  Copies copies;
+  copies.prepare(kSize);
+  for (int i = 0; i < 1000 && resident_memory() - before < kSize; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_GE(resident_memory() - before, kSize);
+  const Part part{"big", [](ByteSink&) {}, kSize};
+  EXPECT_TRUE(copies.make_room({&part, 1}));
+  EXPECT_LT(resident_memory() - before, kSize + kSize / 4) << "it was there";
+  Copies too_much(1, std::numeric_limits<int>::max());
+  too_much.prepare(kSize);
+  EXPECT_FALSE(too_much.make_room({&part, 1}));
 }
 
 TEST_F(BesideTraining, EndsByItself) {
