@@ -25,15 +25,6 @@ std::unique_ptr<Backend> backend_for(const LayoutRun& run, const World& world) {
   return std::make_unique<MetaBackend>(backend->activation(), backend->parameter());
 }
 
-const Batch& largest(const std::vector<std::vector<Batch>>& shares) {
-  const Batch* most = nullptr;
-  for (const auto& share : shares)
-    for (const Batch& batch : share)
-      if (!most || batch.target.count() + batch.source.count() > most->target.count() + most->source.count()) most = &batch;
-  CHECK(most != nullptr, "no batches");
-  return *most;
-}
-
 }  // namespace
 
 std::string layout_text(const LayoutResult& r) {
@@ -127,7 +118,9 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   model->parameters().wait_for_parameters();
   RankMemory m = memory_of(replica);
   if (!world.computes && !mesh.divided() && worker < workers) {
-    const Batch& most = largest(shares);
+    std::vector<Batch> all;
+    for (const auto& share : shares) all.insert(all.end(), share.begin(), share.end());
+    const Batch& most = largest_batch(all);
     m.activations = pass_of_whole_batch(*model, run.r_drop > 0 ? doubled(most, run.r_drop) : most);
   }
   const double boundaries = static_cast<double>(after.boundaries - before.boundaries) / updates,

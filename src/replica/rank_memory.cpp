@@ -1,5 +1,7 @@
 #include "replica/rank_memory.h"
 
+#include <algorithm>
+
 namespace starling {
 
 double TensorsOfKind::bytes() const {
@@ -10,21 +12,24 @@ double TensorsOfKind::bytes() const {
 
 std::vector<TensorsOfKind> tensors_by_kind(Replica& replica) {
   const ParameterStore& store = replica.model().parameters();
-  TensorsOfKind optimizer{"optimizer", {}}, copies{"copies", {}}, strategy{"strategy", {}};
+  TensorsOfKind optimizer{"optimizer", &RankMemory::optimizer, {}}, copies{"copies", &RankMemory::copies, {}},
+      strategy{"strategy", &RankMemory::strategy, {}};
   for (const auto& [name, tensor] : replica.optimizer().state()) optimizer.tensors.push_back(tensor);
   if (replica.average()) optimizer.tensors.push_back(replica.average());
   for (const Parameter* p : store.declared())
     if (p->hold == Parameter::copied) copies.tensors.insert(copies.tensors.end(), {p->value, p->gradient});
   for (const Strategy::StateTensor& t : replica.strategy_state()) strategy.tensors.push_back(t.tensor);
-  return {{"parameters", {store.values()}}, {"gradients", {store.gradients()}}, optimizer, copies, strategy};
+  return {{"parameters", &RankMemory::parameters, {store.values()}},
+          {"gradients", &RankMemory::gradients, {store.gradients()}},
+          optimizer,
+          copies,
+          strategy};
 }
 
 RankMemory memory_of(Replica& replica) {
   const ParameterStore& store = replica.model().parameters();
-  const std::vector<TensorsOfKind> kinds = tensors_by_kind(replica);
   RankMemory m;
-  m.parameters = kinds[0].bytes(), m.gradients = kinds[1].bytes(), m.optimizer = kinds[2].bytes();
-  m.copies = kinds[3].bytes(), m.strategy = kinds[4].bytes();
+  for (const TensorsOfKind& t : tensors_by_kind(replica)) m.*t.place = t.bytes();
   const std::vector<EmbeddingTable> tables = replica.model().embedding_tables();
   for (const Parameter* p : store.declared()) {
     if (p->hold == Parameter::absent) continue;
@@ -34,6 +39,13 @@ RankMemory memory_of(Replica& replica) {
   }
   m.activations = static_cast<double>(replica.activation_bytes());
   return m;
+}
+
+const Batch& largest_batch(std::span<const Batch> batches) {
+  CHECK(!batches.empty(), "no batches");
+  return *std::max_element(batches.begin(), batches.end(), [](const Batch& a, const Batch& b) {
+    return a.source.count() + a.target.count() < b.source.count() + b.target.count();
+  });
 }
 
 double pass_of_whole_batch(Model& model, const Batch& batch) {

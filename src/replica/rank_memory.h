@@ -1,6 +1,7 @@
 // What a rank's memory holds during training, by kind, counted from its tensors: where nothing is computed it can be known beforehand.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct RankMemory {
   double total() const { return parameters + gradients + optimizer + packed + copies + strategy + activations; }
 };
 
-// The tensors that a replica has from its beginning, by kind: parameters, gradients, optimizer, copies, strategy (those of RankMemory).
+// The tensors that a replica has from its beginning, by kind.
 struct TensorsOfKind {
   std::string kind;
+  double RankMemory::*place;
   std::vector<Tensor> tensors;
   double bytes() const;
 };
@@ -30,6 +32,9 @@ std::vector<TensorsOfKind> tensors_by_kind(Replica& replica);
 
 // Returns what a replica holds after its steps so far. On a MetaBackend, the activations of an undivided model are missing.
 RankMemory memory_of(Replica& replica);
+
+// Returns the batch with the most tokens, of at least one.
+const Batch& largest_batch(std::span<const Batch> batches);
 
 // Runs a forward and a backward pass over the whole batch (where nothing is computed, a replica would pass one token in its place). Its
 // gradients replace those that were there. Returns the bytes of activations.

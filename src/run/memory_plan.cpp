@@ -61,13 +61,11 @@ PlannedRank planned_rank(RunParts& run) {
   return rank;
 }
 
-// The micro-batches of all shares, as a replica computes them.
-std::vector<Batch> parts_of(const PlannedRank& rank, int64_t micro_tokens) {
-  std::vector<Batch> parts;
-  const double r_drop = rank.config.train.r_drop;
-  for (const Batch& share : rank.shares)
-    for (Batch& part : micro_batches(share, micro_tokens, rank.config.parallel, rank.replica.cost()))
-      parts.push_back(r_drop > 0 ? doubled(part, r_drop) : std::move(part));
+// The micro-batches of a share, as a replica computes them.
+std::vector<Batch> parts_of(const Config& config, const Batch& share, int64_t micro_tokens, const ComputeCost& cost) {
+  std::vector<Batch> parts = micro_batches(share, micro_tokens, config.parallel, cost);
+  if (const double r_drop = config.train.r_drop; r_drop > 0)
+    for (Batch& part : parts) part = doubled(part, r_drop);
   return parts;
 }
 
@@ -131,15 +129,13 @@ double activation_bytes(const Config& config, const ModelVocabulary& vocabulary,
     StepOptions options;
     options.r_drop = config.train.r_drop;
     Replica replica(*model, options, world, mesh);
-    const ComputeCost& cost = replica.cost();
-    const std::vector<Batch> parts = micro_batches(share, micro_tokens, config.parallel, cost);
     double most = 0;
     if (mesh.divided()) {
-      replica.step(parts);
+      replica.step(micro_batches(share, micro_tokens, config.parallel, replica.cost()));
       most = static_cast<double>(replica.activation_bytes());
     } else {
-      for (const Batch& part : parts)
-        most = std::max(most, pass_of_whole_batch(*model, config.train.r_drop > 0 ? doubled(part, config.train.r_drop) : part));
+      for (const Batch& part : parts_of(config, share, micro_tokens, replica.cost()))
+        most = std::max(most, pass_of_whole_batch(*model, part));
     }
     if (world.comm->rank() == rank) bytes = most;
   });
@@ -222,7 +218,7 @@ void plan_micro_batches(RunParts& run, bool snapshots) {
   run.micro_tokens = tokens;
   if (run.world.simulated)
     run.memory.reset();  // it was for all ranks
-  else
+  else if (tokens != run.memory->micro_tokens)
     set_micro_tokens(*run.memory, rank, tokens);
 }
 
@@ -234,13 +230,12 @@ void pass_largest_first(RunParts& run) {
   for (;;) {
     std::string why;
     try {
-      const std::vector<Batch> parts = parts_of(rank, run.micro_tokens);
-      const Batch* most = nullptr;
-      for (const Batch& part : parts)
-        if (!most || part.source.count() + part.target.count() > most->source.count() + most->target.count()) most = &part;
-      // Arenas lose some space between their chunks, not always the same.
+      std::vector<Batch> parts;
+      for (const Batch& share : rank.shares)
+        for (Batch& part : parts_of(run.config, share, run.micro_tokens, run.replica->cost())) parts.push_back(std::move(part));
+      // An arena loses some space between its chunks, and not always the same amount.
       const Storage spare(static_cast<int64_t>(0.15 * run.memory->bytes_of("activations")), run.backend->memory());
-      if (most) pass_of_whole_batch(*run.model, *most);
+      if (!parts.empty()) pass_of_whole_batch(*run.model, largest_batch(parts));
     } catch (const OutOfMemory& e) {
       why = e.what();
     } catch (const std::bad_alloc&) {

@@ -49,6 +49,7 @@ RunDirectory::RunDirectory(FileSystem& files, const Config& config, int threads,
   refuse_foreign_directory();
   refuse_own_model();
   if (files_.exists(path("lock"))) lock();
+  second_ = second_directory();
   find_checkpoint();
   check_texts();
   describe_models();
@@ -111,8 +112,8 @@ void RunDirectory::find_checkpoint() {
   checkpoint_ = latest_checkpoint(files_, config_.train.output, say_);
   try {
     refuse_second_of_another_run();
-    if (const std::string second = second_directory(); !second.empty())
-      if (auto copy = latest_checkpoint(files_, second, say_, checkpoint_ ? checkpoint_->step : -1)) {
+    if (!second_.empty())
+      if (auto copy = latest_checkpoint(files_, second_, say_, checkpoint_ ? checkpoint_->step : -1)) {
         from_second_ = true;
         checkpoint_ = std::move(copy);
       }
@@ -124,7 +125,7 @@ void RunDirectory::find_checkpoint() {
       throw ConfigError(
           fmt::format("train.restart is for a run that cannot be continued, but {} can, after update {}; leave train.restart out, or to "
                       "start over choose another train.output",
-                      from_second_ ? second_directory() : config_.train.output, checkpoint_->step));
+                      from_second_ ? second_ : config_.train.output, checkpoint_->step));
     const std::string state = checkpoint_->path("state.json");
     state_ = State::from_json(files_.read_file(state), state);
     return;
@@ -160,13 +161,13 @@ std::filesystem::path RunDirectory::own_path() const {
 
 // The second directory says whose it is, since a run that only has the same name must not continue from there.
 void RunDirectory::refuse_second_of_another_run() const {
-  const std::string second = second_directory(), record = join_path(second, kOwner);
-  if (second.empty() || !files_.exists(record)) return;
+  const std::string record = join_path(second_, kOwner);
+  if (second_.empty() || !files_.exists(record)) return;
   if (const std::string owner = files_.read_file(record); owner != own_path().string() + "\n")
     throw ConfigError(
         fmt::format("checkpoint.second-directory: {} has the copies of the run {}; give another directory, or to continue that "
                     "run here, remove {}",
-                    second, owner.substr(0, owner.find('\n')), record));
+                    second_, owner.substr(0, owner.find('\n')), record));
 }
 
 std::string RunDirectory::remains() const {
@@ -309,19 +310,18 @@ void RunDirectory::tell_unusable_second(const IoError& error) const {
 }
 
 void RunDirectory::begin_second() {
-  const std::string second = second_directory();
-  if (second.empty()) return;
-  checkpoints_->also_in(second);
+  if (second_.empty()) return;
+  checkpoints_->also_in(second_);
   try {
-    made_.note(second);
-    CheckpointStore(files_, second, static_cast<int>(config_.checkpoint.keep), say_);  // cleans up after a crash
-    files_.replace_file(join_path(second, kOwner), own_path().string() + "\n");
+    made_.note(second_);
+    CheckpointStore(files_, second_, static_cast<int>(config_.checkpoint.keep), say_);  // cleans up after a crash
+    files_.replace_file(join_path(second_, kOwner), own_path().string() + "\n");
     if (!from_second_) return;
     // The state that was restored knows the best model of its time.
-    const auto best = best_checkpoint(files_, second, say_), own = best_checkpoint(files_, config_.train.output);
+    const auto best = best_checkpoint(files_, second_, say_), own = best_checkpoint(files_, config_.train.output);
     if (!best || (own && own->step >= best->step)) return;
     made_.note(path("best"));
-    copy_directory(files_, join_path(second, "best"), path("best"));
+    copy_directory(files_, join_path(second_, "best"), path("best"));
   } catch (const IoError& error) {
     tell_unusable_second(error);
   }

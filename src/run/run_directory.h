@@ -82,6 +82,7 @@ class RunDirectory {
   Say say_;
   std::unique_ptr<FileLock> lock_;
   PathRollback made_{files_};       // until keep(); released before the lock
+  std::string second_;              // directory of the copies, or ""
   std::vector<std::string> found_;  // names in checkpoints/ at the first look
   std::optional<Loaded> checkpoint_;
   std::optional<State> state_;
