@@ -51,8 +51,9 @@ int32_t cut(const std::vector<int32_t>& magnitudes, int64_t keep, std::vector<in
 template <class F>
 int64_t CpuBackend::first_bad(size_t first, size_t last, F f) const {
   std::vector<int64_t> bad(threads_, -1);
-  ranges(static_cast<int64_t>(last - first), 1,
-         [&](int64_t begin, int64_t end, int t) { bad[t] = f(first + static_cast<size_t>(begin), first + static_cast<size_t>(end), t); });
+  fixed_ranges(static_cast<int64_t>(last - first), 1, [&](int64_t begin, int64_t end, int t) {
+    bad[t] = f(first + static_cast<size_t>(begin), first + static_cast<size_t>(end), t);
+  });
   for (const int64_t b : bad)
     if (b >= 0) return b;
   return -1;

@@ -45,8 +45,9 @@ void CpuBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor&
 
 void CpuBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {
   if (write == Write::overwrite) db.zero();
-  ranges(dy.columns(), 64,
-         [&](int64_t begin, int64_t end, int) { kernels_.column_sums(dy.raw(), db.data<float>(), dy.rows(), dy.columns(), begin, end); });
+  fixed_ranges(dy.columns(), 64, [&](int64_t begin, int64_t end, int) {
+    kernels_.column_sums(dy.raw(), db.data<float>(), dy.rows(), dy.columns(), begin, end);
+  });
 }
 
 std::unique_ptr<Backend> make_cpu_backend(DType activation, int threads) {

@@ -1,5 +1,5 @@
-// The class of the CPU backend. Its ops are in the .cpp files beside it, by topic, their contracts in backend/backend.h. An op cuts its
-// work into one fixed range per thread and calls a loop of the table (kernels/kernels.h) for each.
+// The class of the CPU backend. Its ops are in the .cpp files beside it, by topic, their contracts in backend/backend.h. Most ops
+// cut their work into ranges, which threads take as they become free, and call a loop of the table (kernels/kernels.h) for each.
 #pragma once
 
 #include <omp.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/chunks.h"
 #include "backend/cpu/dispatch.h"
 #include "backend/cpu/products.h"
 #include "backend/numbers.h"
@@ -60,18 +61,25 @@ class CpuBackend final : public Backend {
   int64_t gather(const kernels::CompressionTask&, const CodePart&, int32_t threshold, bool again, std::vector<int32_t>& magnitudes,
                  std::vector<int32_t>& counts) const;
 
-  // Calls f(begin, end, thread) over [0, n), one contiguous, fixed range per thread, cut at multiples of `grain`.
+  // The ranges that [0, n) is cut into: the same ones for the same n.
+  Chunks chunks_of(int64_t n, int64_t grain) const {
+    constexpr int64_t kEach = 4;  // per thread
+    return {n, grain, threads_ > 1 ? kEach * threads_ : 1};
+  }
+
+  // Calls f(begin, end, thread) over the ranges of [0, n), each on whichever thread is free.
   template <class F>
   void ranges(int64_t n, int64_t grain, F f) const {
-    const int64_t pieces = (n + grain - 1) / grain;
-    const int threads = static_cast<int>(std::min<int64_t>(threads_, pieces));
-    if (threads <= 1) return f(int64_t{0}, n, 0);
-#pragma omp parallel num_threads(threads)
-    {
-      const int t = omp_get_thread_num(), count = omp_get_num_threads();
-      const int64_t begin = pieces * t / count * grain, end = std::min(n, pieces * (t + 1) / count * grain);
-      if (begin < end) f(begin, end, t);
-    }
+    const Chunks chunks = chunks_of(n, grain);
+    take_chunks(threads_, chunks.count, [&](int64_t c, int thread) { f(chunks.begin(c), chunks.begin(c + 1), thread); });
+  }
+
+  // Calls f(begin, end, range) over [0, n), cut at multiples of `grain` into at most one range per thread: for results that are put
+  // together in the order of the ranges, and for loops that are slower on narrow ranges, such as those that read a whole weight for each.
+  template <class F>
+  void fixed_ranges(int64_t n, int64_t grain, F f) const {
+    const Chunks chunks(n, grain, threads_);
+    take_chunks(threads_, chunks.count, [&](int64_t c, int) { f(chunks.begin(c), chunks.begin(c + 1), static_cast<int>(c)); });
   }
 
   // Returns the sum of the counts that f(begin, end) returns for the ranges.

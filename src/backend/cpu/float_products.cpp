@@ -38,8 +38,8 @@ void CpuBackend::linear_floats(const Tensor& x, const Packed& w, const Tensor& b
                                       activation == Activation::relu,
                                       write == Write::accumulate,
                                       y.data<float>()};
-  ranges((w.out + wide_.float_panel() - 1) / wide_.float_panel(), 1,
-         [&](int64_t begin, int64_t end, int) { wide_.multiply_floats(product, begin, end); });
+  fixed_ranges((w.out + wide_.float_panel() - 1) / wide_.float_panel(), 1,
+               [&](int64_t begin, int64_t end, int) { wide_.multiply_floats(product, begin, end); });
 }
 
 }  // namespace starling

@@ -50,7 +50,7 @@ void CpuBackend::linear_int8(const Tensor& x, const PackedInt8& w, const Tensor&
   const RoundedRows rounded = round_rows(x, weight);
   const vnni::Output out{
       b ? b.data<float>() : nullptr, activation == Activation::relu, write == Write::accumulate, y.dtype() == DType::bf16, y.raw(), w.out};
-  ranges(vnni::padded_out(w.out) / vnni::kPanel, 1, [&](int64_t begin, int64_t end, int) {
+  fixed_ranges(vnni::padded_out(w.out) / vnni::kPanel, 1, [&](int64_t begin, int64_t end, int) {
     vnni::multiply(rounded.integers, rounded.units, x.rows(), weight.part(0, w.out), out, begin, end, tiles_);
   });
 }

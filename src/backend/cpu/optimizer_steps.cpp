@@ -7,7 +7,8 @@ namespace starling {
 
 void CpuBackend::sum_of_squares(const Tensor& x, const Tensor& sum) {
   std::vector<double> parts(threads_, 0.0);
-  ranges(x.count(), 4096, [&](int64_t begin, int64_t end, int t) { parts[t] = kernels_.sum_of_squares(x.data<float>(), begin, end); });
+  fixed_ranges(x.count(), 4096,
+               [&](int64_t begin, int64_t end, int t) { parts[t] = kernels_.sum_of_squares(x.data<float>(), begin, end); });
   double total = 0;
   for (double p : parts) total += p;
   add_number(sum, total);

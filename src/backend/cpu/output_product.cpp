@@ -28,7 +28,7 @@ void CpuBackend::linear_top_logits(const Tensor& x, const Packed& w, const Tenso
   // multiply(row, rows, column, columns, y) makes rows of y, kStride apart. A thread has rows: the same bits for any number of threads.
   const auto by_columns = [&](auto multiply) {
     reserve_scratch(kRows * kStride);
-    ranges(R, 1, [&](int64_t begin, int64_t end, int thread) {
+    fixed_ranges(R, 1, [&](int64_t begin, int64_t end, int thread) {
       float* const y = scratch(thread);
       for (int64_t first = begin; first < end; first += kRows)
         for (int64_t c = 0; c < V; c += kColumns) {

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "backend/cpu/chunks.h"
 #include "backend/cpu/dnnl_types.h"
 #include "backend/int8.h"
 
@@ -26,7 +27,11 @@ struct PackedIntegers : PackedInt8 {
   memory packed;
 };
 
-constexpr uint32_t kInt8 = 32;  // flag of a product of integers
+// Rows of a product that a thread takes at once: fewer would cost speed (kernels read the whole weight for them), more would leave others
+// waiting longer for a thread that has lost its core.
+constexpr int64_t kChunkRows = 128;
+constexpr uint32_t kInt8 = 32;   // flag of a product of integers
+constexpr uint32_t kAlone = 64;  // flag of a product that one thread computes
 // Whether oneDNN multiplies 8-bit integers exactly: its kernels without VNNI add pairs of products in 16 bits, which saturate.
 bool exact(const dnnl::matmul::primitive_desc& product) {
   const std::string_view kernel = product.impl_info_str();
@@ -37,6 +42,15 @@ bool exact(const dnnl::matmul::primitive_desc& product) {
 dnnl::matmul::primitive_desc int8_product(int64_t in, int64_t out, const dnnl::engine& engine) {
   return {{{{256, in}, Type::s8, Tag::ab}, {{in, out}, Type::s8, Tag::any}, {{256, out}, Type::s32, Tag::ab}}, engine};
 }
+
+// While it exists, oneDNN makes primitives that one thread executes; then as many threads as before.
+struct ForOneThread {
+  explicit ForOneThread(int all) : threads(all) { omp_set_num_threads(1); }
+  ~ForOneThread() { omp_set_num_threads(threads); }
+  ForOneThread(const ForOneThread&) = delete;
+  ForOneThread& operator=(const ForOneThread&) = delete;
+  int threads;
+};
 
 enum class Kind : uint8_t { linear, weight_gradient };
 
@@ -86,11 +100,14 @@ struct Products::Implementation {
     return entries.front();
   }
 
-  memory scratch_for(const Entry& e) {
-    const auto md = e.description.scratchpad_desc();
-    const int64_t bytes = static_cast<int64_t>(md.get_size());
-    if (!scratch || scratch->bytes() < bytes) scratch = std::make_unique<Storage>(std::max<int64_t>(bytes, 1));
-    return memory(md, engine, scratch->data());
+  memory scratch_for(const Entry& e, int thread) {
+    return memory(e.description.scratchpad_desc(), engine, scratch[static_cast<size_t>(thread)]->data());
+  }
+  void reserve_scratch(const Entry& e, int threads) {
+    const auto bytes = std::max<int64_t>(static_cast<int64_t>(e.description.scratchpad_desc().get_size()), 1);
+    if (scratch.size() < static_cast<size_t>(threads)) scratch.resize(static_cast<size_t>(threads));
+    for (int t = 0; t < threads; ++t)
+      if (auto& s = scratch[static_cast<size_t>(t)]; !s || s->bytes() < bytes) s = std::make_unique<Storage>(bytes);
   }
 
   // Products that give a row the same bits however many rows there are: they take multiples of `unit` rows, `most` at a time.
@@ -140,7 +157,7 @@ struct Products::Implementation {
   Arena rows{host_memory()};  // the last rows of a product
   std::list<Entry> entries;
   std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> index;
-  std::unique_ptr<Storage> scratch;
+  std::vector<std::unique_ptr<Storage>> scratch;  // by thread
 };
 
 Products::Products(DType activation) : implementation_(std::make_unique<Implementation>(activation)) {}
@@ -192,25 +209,47 @@ void Products::linear_rows(const Tensor& x, const Packed& weight, const Tensor& 
   CHECK(write == Write::overwrite || activation == Activation::none, "oneDNN would add before the activation");
   const uint32_t flags = static_cast<uint32_t>(Kind::linear) | (b ? 2u : 0u) | (activation == Activation::relu ? 4u : 0u) |
                          (write == Write::accumulate ? 8u : 0u) | (y.dtype() == DType::f32 ? 16u : 0u);
-  auto& entry = im.find({x.rows(), w.in, w.out, flags}, [&] {
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    dnnl::post_ops after;
-    if (write == Write::accumulate) after.append_sum(1.0f);
-    if (activation == Activation::relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0, 0);
-    attributes.set_post_ops(after);
-    const memory::desc source({x.rows(), w.in}, im.activation, Tag::ab), target({y.rows(), w.out}, dnnl_type(y.dtype()), Tag::ab);
-    if (!b) return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), target}, attributes, im.engine);
-    return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), {{1, w.out}, Type::f32, Tag::ab}, target}, attributes, im.engine);
-  });
-  CHECK(entry.description.weights_desc() == w.packed.get_desc(), "a weight [{}, {}] packed in another layout", w.in, w.out);
-  std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, x.raw())},
-                                            {DNNL_ARG_WEIGHTS, memory(w.packed.get_desc(), im.engine, w.packed.get_data_handle())},
-                                            {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, y.raw())},
-                                            {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry)}};
-  if (b) arguments.emplace(DNNL_ARG_BIAS, memory(entry.description.bias_desc(), im.engine, b.raw()));
-  entry.primitive.execute(im.stream, arguments);
-  im.stream.wait();
+  const auto entry_of = [&](int64_t rows, uint32_t more) -> Implementation::Entry& {
+    auto& entry = im.find({rows, w.in, w.out, flags | more}, [&] {
+      dnnl::primitive_attr attributes;
+      attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+      dnnl::post_ops after;
+      if (write == Write::accumulate) after.append_sum(1.0f);
+      if (activation == Activation::relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0, 0);
+      attributes.set_post_ops(after);
+      const memory::desc source({rows, w.in}, im.activation, Tag::ab), target({rows, w.out}, dnnl_type(y.dtype()), Tag::ab);
+      if (!b) return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), target}, attributes, im.engine);
+      return dnnl::matmul::primitive_desc({source, w.packed.get_desc(), {{1, w.out}, Type::f32, Tag::ab}, target}, attributes, im.engine);
+    });
+    CHECK(entry.description.weights_desc() == w.packed.get_desc(), "a weight [{}, {}] packed in another layout", w.in, w.out);
+    return entry;
+  };
+  const auto run = [&](Implementation::Entry& entry, int64_t first, int64_t rows, int thread) {
+    const Tensor source = x.rows(first, first + rows), target = y.rows(first, first + rows);
+    std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, source.raw())},
+                                              {DNNL_ARG_WEIGHTS, memory(w.packed.get_desc(), im.engine, w.packed.get_data_handle())},
+                                              {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, target.raw())},
+                                              {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry, thread)}};
+    if (b) arguments.emplace(DNNL_ARG_BIAS, memory(entry.description.bias_desc(), im.engine, b.raw()));
+    dnnl::stream stream(im.engine);
+    entry.primitive.execute(stream, arguments);
+    stream.wait();
+  };
+  const int threads = omp_get_max_threads();
+  const int64_t each = x.rows() / (kChunkRows * threads);  // chunks per thread
+  if (threads == 1 || each < 2) {
+    auto& whole = entry_of(x.rows(), 0);  // cut by oneDNN, in both directions
+    im.reserve_scratch(whole, 1);
+    return run(whole, 0, x.rows(), 0);
+  }
+  const Chunks chunks(x.rows(), std::max<int64_t>(im.steadiness.unit, 8), each * threads);
+  std::vector<Implementation::Entry*> entries;  // three at most are different
+  {
+    const ForOneThread one(threads);
+    for (int64_t c = 0; c < chunks.count; ++c) entries.push_back(&entry_of(chunks.size(c), kAlone));
+  }
+  for (const auto* entry : entries) im.reserve_scratch(*entry, threads);
+  take_chunks(threads, chunks.count, [&](int64_t c, int t) { run(*entries[static_cast<size_t>(c)], chunks.begin(c), chunks.size(c), t); });
 }
 
 std::shared_ptr<Packed> Products::pack_int8(const Tensor& w, bool transposed, double input_bound) {
@@ -260,10 +299,11 @@ void Products::multiply_rows(const Tensor& x, const PackedInt8& weight, const Te
                                         attributes, im.engine);
   });
   CHECK(entry.description.weights_desc() == w.packed.get_desc(), "an 8-bit weight [{}, {}] packed in another layout", w.in, w.out);
+  im.reserve_scratch(entry, 1);
   entry.primitive.execute(im.stream, {{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, x.raw())},
                                       {DNNL_ARG_WEIGHTS, memory(w.packed.get_desc(), im.engine, w.packed.get_data_handle())},
                                       {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, sums.raw())},
-                                      {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry)}});
+                                      {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry, 0)}});
   im.stream.wait();
 }
 
@@ -281,10 +321,11 @@ void Products::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& d
     return dnnl::matmul::primitive_desc({{{P, N}, im.activation, Tag::ba}, {{N, Q}, im.activation, Tag::ab}, {{P, Q}, Type::f32, Tag::ab}},
                                         attributes, im.engine);
   });
+  im.reserve_scratch(entry, 1);
   entry.primitive.execute(im.stream, {{DNNL_ARG_SRC, memory(entry.description.src_desc(), im.engine, a.raw())},
                                       {DNNL_ARG_WEIGHTS, memory(entry.description.weights_desc(), im.engine, c.raw())},
                                       {DNNL_ARG_DST, memory(entry.description.dst_desc(), im.engine, dw.raw())},
-                                      {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry)}});
+                                      {DNNL_ARG_SCRATCHPAD, im.scratch_for(entry, 0)}});
   im.stream.wait();
 }
 

@@ -31,7 +31,7 @@ void CpuBackend::embed(const Ints& tokens, const Ints& positions, const Tensor& 
 }
 
 void CpuBackend::embed_backward(const Ints& tokens, double scale, const Dropout& d, const Tensor& dy, const Tensor& dtable) {
-  ranges(dy.columns(), 128, [&](int64_t begin, int64_t end, int) {
+  fixed_ranges(dy.columns(), 128, [&](int64_t begin, int64_t end, int) {
     kernels_.embed_backward(tokens.data(), tokens.size(), static_cast<float>(scale), mask_of(d), dy.raw(), dtable.data<float>(),
                             dy.columns(), begin, end);
   });
@@ -48,21 +48,21 @@ void CpuBackend::layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& 
 void CpuBackend::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& statistics, const Tensor& dx,
                                      Write dx_write, const Tensor& dgamma, const Tensor& dbeta, Write parameter_write) {
   const int64_t D = x.columns();
-  std::vector<float>& parts = partial_;
-  parts.assign(static_cast<size_t>(2 * D * threads_), 0.0f);
-  ranges(x.rows(), 8, [&](int64_t begin, int64_t end, int thread) {
+  const Chunks chunks = chunks_of(x.rows(), 8);
+  std::vector<float>& parts = partial_;  // of dgamma, by chunk, then of dbeta
+  parts.assign(static_cast<size_t>(2 * D * chunks.count), 0.0f);
+  take_chunks(threads_, chunks.count, [&](int64_t c, int) {
     kernels_.layer_norm_backward(dy.raw(), x.raw(), gamma.data<float>(), statistics.data<float>(), dx.raw(), dx_write == Write::accumulate,
-                                 parts.data() + 2 * D * thread, parts.data() + 2 * D * thread + D, D, begin, end);
+                                 parts.data() + c * D, parts.data() + (chunks.count + c) * D, D, chunks.begin(c), chunks.begin(c + 1));
   });
   if (parameter_write == Write::overwrite) {
     dgamma.zero();
     dbeta.zero();
   }
-  for (int t = 0; t < threads_; ++t)
-    for (int64_t c = 0; c < D; ++c) {
-      dgamma.data<float>()[c] += parts[2 * D * t + c];
-      dbeta.data<float>()[c] += parts[2 * D * t + D + c];
-    }
+  fixed_ranges(D, 64, [&](int64_t begin, int64_t end, int) {
+    wide_.column_sums(parts.data(), dgamma.data<float>(), chunks.count, D, begin, end);
+    wide_.column_sums(parts.data() + chunks.count * D, dbeta.data<float>(), chunks.count, D, begin, end);
+  });
 }
 
 void CpuBackend::add_dropout(const Tensor& x, const Tensor& s, const Dropout& d, const Tensor& y) {
