@@ -3,16 +3,17 @@
 # the whole run at each operation that changes the files of a checkpoint and of a best model, once where the machine goes on and once where
 # its power fails. Prints the kills by layout, and those after which the run did not end with the bits of the one that was left alone.
 # Ends with 1 if there are any. Build the tests first.
-# Usage: bench/kill_runs.sh [TEST_FAULTS, default build/release/tests/test_faults]
+# Usage: bench/kill_runs.sh [TEST_FAULTS, default build/release/tests/test_faults] [LAYOUT, default all]...
 set -euo pipefail
 program=${1:-$(dirname "$0")/../build/release/tests/test_faults}
+shift || true
 processes=$(nproc)
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 export GOMP_SPINCOUNT=1000
 pids=()
 for ((p = 0; p < processes; ++p)); do
-  "$program" --kills $p "$processes" >"$results/$p" &
+  "$program" --kills $p "$processes" "$@" >"$results/$p" &
   pids+=($!)
 done
 crashed=0

@@ -1,13 +1,16 @@
 // The tests; or one of
 //   --seeds FROM COUNT [--first | --logs]  as many runs from a seed on (until the first that fails; with the logs of the runs), with the
 //                                          count of each fault, and the command that repeats each seed that failed
-//   --kills [PART PARTS]                   all kills of all layouts, or one part of them; every one is a run of its own
+//   --kills [PART PARTS [LAYOUT...]]       all kills of all layouts, or one part of them; every one is a run of its own
 //   --kill LAYOUT NUMBER                   one of them, with the logs
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "tests/faults/fault_runs.h"
 
@@ -49,10 +52,21 @@ int run_seeds(const char* program, uint64_t from, uint64_t count, const std::str
   return failed > 0 ? 1 : 0;
 }
 
-int run_kills(const char* program, size_t part, size_t parts) {
+int no_layout(const std::string& name) {
+  fmt::print(stderr, "there is no layout '{}'; there are:", name);
+  for (const Layout& layout : layouts()) fmt::print(stderr, " '{}'", layout.name);
+  fmt::print(stderr, "\n");
+  return 2;
+}
+
+// `names`: of the layouts; empty: all.
+int run_kills(const char* program, size_t part, size_t parts, const std::vector<std::string>& names) {
   FaultRuns runs;
   int64_t failed = 0;
+  for (const std::string& name : names)
+    if (std::none_of(layouts().begin(), layouts().end(), [&](const Layout& l) { return l.name == name; })) return no_layout(name);
   for (const Layout& layout : layouts()) {
+    if (!names.empty() && std::find(names.begin(), names.end(), layout.name) == names.end()) continue;
     const auto began = std::chrono::steady_clock::now();
     const std::vector<Kill> kills = all_kills(layout, runs.extent(layout));
     int64_t count[3] = {}, wrong = 0;
@@ -83,8 +97,7 @@ int run_kill(const char* program, const std::string& name, size_t number) {
       fmt::print("'{}' has {} kills\n", name, kills.size());
       return 2;
     }
-  fmt::print("there is no layout '{}'\n", name);
-  return 2;
+  return no_layout(name);
 }
 
 }  // namespace
@@ -94,7 +107,8 @@ int main(int argc, char** argv) {
   const auto is = [&](const char* word, int least) { return argc >= least && std::strcmp(argv[1], word) == 0; };
   const auto number = [&](int i) { return std::stoull(argv[i]); };
   if (is("--seeds", 4)) return starling::run_seeds(argv[0], number(2), number(3), argc > 4 ? argv[4] : "");
-  if (is("--kills", 2)) return argc > 3 ? starling::run_kills(argv[0], number(2), number(3)) : starling::run_kills(argv[0], 0, 1);
+  if (is("--kills", 4)) return starling::run_kills(argv[0], number(2), number(3), {argv + 4, argv + argc});
+  if (is("--kills", 2)) return starling::run_kills(argv[0], 0, 1, {});
   if (is("--kill", 4)) return starling::run_kill(argv[0], argv[2], number(3));
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
