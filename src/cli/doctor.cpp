@@ -42,7 +42,7 @@ void run_doctor(const CLI::App& verb, const ConfigArguments& arguments, const st
       all.push_back(std::move(examined));
     };
     tell(examine_machine());
-    tell(examine_disk(config.train.output, checkpoint_bytes(config), config.checkpoint.keep));
+    for (Examined& disk : examine_disks(config)) tell(std::move(disk));
     tell(examine_texts(config));
   }
   if (world.comm->size() > 1) {

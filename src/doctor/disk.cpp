@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -72,7 +73,7 @@ int64_t checkpoint_bytes(const Config& config) {
   return model->parameters().declared_count() * (1 + states) * static_cast<int64_t>(sizeof(float));
 }
 
-Examined examine_disk(const std::string& directory, int64_t bytes, int64_t checkpoints) {
+Examined examine_disk(const std::string& directory, int64_t bytes, int64_t checkpoints, const std::string& key) {
   const std::string there = nearest_existing(directory);
   Examined disk{fmt::format("disk of {}", there), {}};
   const auto add = [&](Level level, std::string what, std::string mend = "") {
@@ -85,7 +86,7 @@ Examined examine_disk(const std::string& directory, int64_t bytes, int64_t check
                                                      mib(free), checkpoints, mib(bytes), mib(needed))
                                        : fmt::format("room: {} free", mib(free));
     if (bytes > 0 && free < needed)
-      add(Level::problem, what, "make room, keep fewer checkpoints (checkpoint.keep), or write elsewhere (train.output)");
+      add(Level::problem, what, fmt::format("make room, keep fewer checkpoints (checkpoint.keep), or write elsewhere ({})", key));
     else if (free < kLittleRoom)
       add(Level::note, what, "make room: a run goes on when its disk is full, but saves nothing");
     else
@@ -95,7 +96,7 @@ Examined examine_disk(const std::string& directory, int64_t bytes, int64_t check
   }
   const Trial trial(fmt::format("{}/.starling-doctor-{}", there, getpid()));
   if (trial.open_failed()) {
-    add(Level::problem, fmt::format("writing: {}", system_reason(errno)), "write elsewhere (train.output), or change the owner");
+    add(Level::problem, fmt::format("writing: {}", system_reason(errno)), fmt::format("write elsewhere ({}), or change the owner", key));
     return disk;
   }
   const std::vector<char> block(kBlock, 'x');
@@ -128,6 +129,23 @@ Examined examine_disk(const std::string& directory, int64_t bytes, int64_t check
         median > kSlowSync ? "each checkpoint has some ten of them; a local disk is faster" : "");
   }
   return disk;
+}
+
+std::vector<Examined> examine_disks(const Config& config) {
+  const int64_t bytes = checkpoint_bytes(config), keep = config.checkpoint.keep;
+  std::vector<Examined> disks{examine_disk(config.train.output, bytes, keep)};
+  const std::string key = "checkpoint.second-directory", &second = config.checkpoint.second_directory;
+  if (second.empty()) return disks;
+  disks.push_back(examine_disk(second, bytes, keep, key));
+  disks[1].topic += fmt::format(" ({})", key);
+  struct stat one {
+  }, other{};
+  if (stat(nearest_existing(config.train.output).c_str(), &one) == 0 && stat(nearest_existing(second).c_str(), &other) == 0 &&
+      one.st_dev == other.st_dev) {
+    disks[1].findings.push_back(
+        {Level::note, "the same disk as train.output: both are lost at once", fmt::format("name a directory on another disk ({})", key)});
+  }
+  return disks;
 }
 
 }  // namespace starling

@@ -25,8 +25,11 @@ struct Examined {
 // Processor, cores, load, memory, limits of the process, cards.
 Examined examine_machine();
 // The disk of a directory (or of the nearest parent that exists): room for checkpoints of so many bytes each, speed, and what fsync takes.
-// Writes 64 MiB into a file that is removed again. checkpoints: how many are there at once; 0 bytes: unknown.
-Examined examine_disk(const std::string& directory, int64_t checkpoint_bytes, int64_t checkpoints);
+// Writes 64 MiB into a file that is removed again. checkpoints: how many are there at once; 0 bytes: unknown; key: what names the
+// directory.
+Examined examine_disk(const std::string& directory, int64_t checkpoint_bytes, int64_t checkpoints, const std::string& key = "train.output");
+// The disk of the run, then that of checkpoint.second-directory, if there is one, and whether it is another disk.
+std::vector<Examined> examine_disks(const Config& config);
 // The first 2,000 pairs of each corpus and validation text, and 200 lines from random places of plain files.
 Examined examine_texts(const Config& config);
 // Versions, clocks, latency and bandwidth between pairs of hosts. Collective; ranks other than 0 get nothing.

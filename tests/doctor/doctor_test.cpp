@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -70,6 +71,24 @@ TEST_F(Doctor, WeighsCheckpointsAgainstTheDiskAndLeavesNothing) {
   EXPECT_THAT(fine.findings, Contains(Field(&Finding::what, HasSubstr("fsync: "))));
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
   EXPECT_THAT(examine_disk(directory_, int64_t{1} << 55, 3).findings, found(Level::problem, "3 checkpoints of "));
+}
+
+TEST_F(Doctor, LooksAtTheSecondDiskToo) {
+  Config c = parse_config("model:\n  preset: transformer-small\n", "test");
+  c.train.output = directory_ + "/run";
+  EXPECT_EQ(examine_disks(c).size(), 1u);
+  c.checkpoint.second_directory = directory_ + "/copies";
+  std::vector<Examined> disks = examine_disks(c);
+  ASSERT_EQ(disks.size(), 2u);
+  EXPECT_THAT(disks[1].topic, testing::EndsWith(" (checkpoint.second-directory)"));
+  EXPECT_THAT(disks[1].findings, found(Level::note, "the same disk as train.output"));
+  struct stat here {
+  }, memory{};
+  if (stat(directory_.c_str(), &here) != 0 || stat("/dev/shm", &memory) != 0 || here.st_dev == memory.st_dev) return;
+  c.checkpoint.second_directory = "/dev/shm/copies";
+  disks = examine_disks(c);
+  EXPECT_THAT(disks[1].findings, testing::Not(found(Level::note, "the same disk as train.output")));
+  EXPECT_THAT(disks[1].findings, Contains(Field(&Finding::what, HasSubstr("MB/s, written and synced"))));
 }
 
 TEST_F(Doctor, KnowsTheSizeOfACheckpoint) {
