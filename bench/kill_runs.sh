@@ -28,7 +28,7 @@ printf '%-28s %6s %6s %6s %6s\n' layout update write power failed
 sed -nE 's/^(.{28}) +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+) +[0-9]+ s$/\1|\2|\3|\4|\5/p' "$results"/* | awk -F'|' '
   { if (!($1 in seen)) order[++layouts] = $1
     ++seen[$1]
-    for (i = 2; i <= 5; ++i) count[$1, i] += $i, all[i] += $i }
+    for (i = 2; i <= 5; ++i) { count[$1, i] += $i; all[i] += $i } }
   END {
     for (l = 1; l <= layouts; ++l) {
       name = order[l]
