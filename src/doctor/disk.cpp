@@ -138,8 +138,8 @@ std::vector<Examined> examine_disks(const Config& config) {
   if (second.empty()) return disks;
   disks.push_back(examine_disk(second, bytes, keep, key));
   disks[1].topic += fmt::format(" ({})", key);
-  struct stat one {
-  }, other{};
+  struct stat one {};
+  struct stat other {};
   if (stat(nearest_existing(config.train.output).c_str(), &one) == 0 && stat(nearest_existing(second).c_str(), &other) == 0 &&
       one.st_dev == other.st_dev) {
     disks[1].findings.push_back(

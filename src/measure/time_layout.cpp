@@ -118,9 +118,10 @@ LayoutResult time_layout(const LayoutRun& run, World& world) {
   model->parameters().wait_for_parameters();
   RankMemory m = memory_of(replica);
   if (!world.computes && !mesh.divided() && worker < workers) {
-    std::vector<Batch> all;
-    for (const auto& share : shares) all.insert(all.end(), share.begin(), share.end());
-    const Batch& most = largest_batch(all);
+    std::vector<Batch> largest;  // of each share
+    for (const auto& share : shares)
+      if (!share.empty()) largest.push_back(largest_batch(share));
+    const Batch& most = largest_batch(largest);
     m.activations = pass_of_whole_batch(*model, run.r_drop > 0 ? doubled(most, run.r_drop) : most);
   }
   const double boundaries = static_cast<double>(after.boundaries - before.boundaries) / updates,

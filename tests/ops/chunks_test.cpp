@@ -100,6 +100,7 @@ TEST_P(ChunkedOps, ProductsAreThoseOfOneThread) {
   for (const auto& [rows, in, out] : {std::tuple<int64_t, int64_t, int64_t>{1003, 256, 1024}, {1600, 1024, 256}, {807, 100, 70}}) {
     const Tensor x = filled({rows, in}, type), w = filled({in, out}, DType::f32), b = filled({out}, DType::f32),
                  before = filled({rows, out}, type);
+    const auto input = x.to_doubles(), old = before.to_doubles();
     const auto product = [&](Backend& backend, const Tensor& bias, Activation activation, Write write) {
       const Tensor y({rows, out}, type);
       y.copy_from(before);
@@ -110,6 +111,13 @@ TEST_P(ChunkedOps, ProductsAreThoseOfOneThread) {
                                                   {Tensor(), Activation::none, Write::overwrite},
                                                   {Tensor(), Activation::none, Write::accumulate}}) {
       const auto expected = product(*one, bias, activation, write);
+      for (const int64_t r : {int64_t{0}, rows / 2, rows - 1}) {
+        double sum = bias ? b.data<float>()[r % out] : write == Write::accumulate ? old[static_cast<size_t>(r * out + r % out)] : 0.0;
+        for (int64_t i = 0; i < in; ++i)
+          sum += input[static_cast<size_t>(r * in + i)] * static_cast<double>(w.data<float>()[i * out + r % out]);
+        if (activation == Activation::relu) sum = std::max(sum, 0.0);
+        EXPECT_NEAR(expected[static_cast<size_t>(r * out + r % out)], sum, type == DType::f32 ? 1e-3 : 0.5) << "row " << r;
+      }
       for (Backend* const backend : {two.get(), three.get()}) {
         const auto values = product(*backend, bias, activation, write);
         double worst = 0;  // AMX kernels split the long sums of many rows differently, which may change a result's rounding to bf16
@@ -134,6 +142,12 @@ TEST_P(ChunkedOps, HaveTheSameBitsBesideOtherThreads) {
     return std::pair(dgamma.download(), dbeta.download());
   };
   const auto expected = run();
+  const auto gradients = dy.to_doubles(), sums = dbeta.to_doubles();
+  for (int64_t c = 0; c < width; ++c) {
+    double sum = 0;
+    for (int64_t r = 0; r < rows; ++r) sum += gradients[static_cast<size_t>(r * width + c)];
+    EXPECT_NEAR(sums[static_cast<size_t>(c)], sum, 1e-3);
+  }
   std::atomic<bool> stop = false;
   std::vector<std::thread> others;
   for (int i = 0; i < 2; ++i)

@@ -112,14 +112,7 @@ TEST_F(PassedFirst, TheLargestBatchChangesNothing) {
   for (const std::string r_drop : {"0", "1"}) {
     const std::string run = "with-" + r_drop;
     EXPECT_EQ(run_training(config(run, {{"train.r-drop", r_drop}})), 0);
-    const Config simulated = config(run + "-simulated", {{"train.r-drop", r_drop}});
-    Scenario scenario;
-    scenario.ranks = 1;
-    simulate(scenario, [&](World& world) {
-      TrainingWatch watch;
-      watch.silent = true, watch.signals = false;
-      run_training(simulated, world, watch);
-    });
+    train_simulated(config(run + "-simulated", {{"train.r-drop", r_drop}}), 1);
     for (const char* file : {"model.safetensors", "rank-0.safetensors"}) {
       const std::string name = "/checkpoints/step-00000004/" + std::string(file);
       EXPECT_EQ(sha256_file(*real_file_system(), path(run + name)), sha256_file(*real_file_system(), path(run + "-simulated" + name)))

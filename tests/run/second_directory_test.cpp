@@ -1,6 +1,5 @@
 // checkpoint.second-directory: copies of checkpoints and of the best model, from which a run continues whose own directory is lost.
 #include "base/sha256.h"
-#include "sim/simulate.h"
 #include "tests/files/forwarding_files.h"
 #include "tests/files/memory_files.h"
 #include "tests/run/start.h"
@@ -68,13 +67,7 @@ TEST_F(SecondDirectory, OfADividedModelIsReadByAllRanks) {
   const auto train = [&](const std::string& run, const std::string& updates) {
     Config c = config(run, updates, {second()});
     c.parallel.pipeline = 2;
-    Scenario scenario;
-    scenario.ranks = 2;
-    simulate(scenario, [&](World& world) {
-      TrainingWatch watch;
-      watch.silent = true, watch.signals = false;
-      run_training(c, world, watch);
-    });
+    train_simulated(c, 2);
   };
   train("whole", "8");
   train("run", "6");

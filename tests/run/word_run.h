@@ -11,6 +11,7 @@
 
 #include "run/fine_tuning.h"
 #include "run/trainer.h"
+#include "sim/simulate.h"
 #include "tests/run/word_pairs.h"
 
 namespace starling {
@@ -50,6 +51,15 @@ class WordRunTest : public testing::Test {
     return all;
   }
   Config config(const std::string& run, const std::vector<Override>& more = {}) const { return load_run_config("", given(run, more)); }
+  static void train_simulated(const Config& c, int ranks) {
+    Scenario scenario;
+    scenario.ranks = ranks;
+    simulate(scenario, [&](World& world) {
+      TrainingWatch watch;
+      watch.silent = true, watch.signals = false;
+      run_training(c, world, watch);
+    });
+  }
   std::set<std::string> names(const std::string& directory) const {
     std::set<std::string> all;
     for (const auto& entry : std::filesystem::directory_iterator(path(directory))) all.insert(entry.path().filename().string());

@@ -24,14 +24,13 @@ void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layo
     largest =
         std::max(largest, kernels_.attention_scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
   reserve_scratch(largest);
-#pragma omp parallel for schedule(dynamic, 8) num_threads(threads_)
-  for (int64_t task = 0; task < sentences * heads; ++task) {
+  take_chunks(threads_, sentences * heads, [&](int64_t task, int thread) {
     const int64_t b = task / heads, h = task % heads, first = layout.query[b];
     kernels::AttentionTask t{};
     t.queries = layout.query[b + 1] - first;
     t.keys = layout.key[b + 1] - layout.key[b];
     t.head_width = D / heads;
-    if (t.queries == 0 || t.keys == 0) continue;
+    if (t.queries == 0 || t.keys == 0) return;
     t.causal = layout.causal;
     t.scale = 1.0f / std::sqrt(static_cast<float>(t.head_width));
     t.q = element(in.q, first, in.q_column + h * t.head_width);
@@ -46,8 +45,8 @@ void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layo
       t.mask.sentence += first;
       t.mask.position += first;
     }
-    f(t, first, h, scratch(omp_get_thread_num()));
-  }
+    f(t, first, h, scratch(thread));
+  });
 }
 
 void CpuBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y, const Tensor& lse) {

@@ -21,11 +21,11 @@ struct Chunks {
 
 // Calls f(chunk, thread) once for each chunk in [0, count), on at most `threads` threads, and throws what a call threw. Each thread begins
 // with a share of its own, the same one whenever count is the same, since its cache holds what it wrote there; then it takes what is left
-// of the others' shares. So the work of a thread that another process keeps from its core is done by the others, but for the chunk that it
-// holds, which they wait for.
+// of the others' shares. If another process keeps a thread from its core, the others do that thread's work and wait only for the chunk that
+// it has begun.
 template <class F>
 void take_chunks(int threads, int64_t count, F f) {
-  constexpr int kMostShares = 256;  // and threads; more chunks than that are rare
+  constexpr int kMostShares = 256;  // no more threads than this take part
   const int shares = static_cast<int>(std::min<int64_t>({threads, count, kMostShares}));
   if (shares <= 1) {
     for (int64_t chunk = 0; chunk < count; ++chunk) f(chunk, 0);
@@ -34,7 +34,7 @@ void take_chunks(int threads, int64_t count, F f) {
   struct alignas(64) Next {  // chunk of a share; a line of the cache for each
     int64_t chunk;
   };
-  std::array<Next, kMostShares> next;  // not initialised as a whole: ops are called thousands of times in a second
+  std::array<Next, kMostShares> next;  // those in use are set below; to clear all 16 KiB would slow small ops
   const auto begin = [&](int share) { return count * share / shares; };
   for (int s = 0; s < shares; ++s) next[s].chunk = begin(s);
   std::exception_ptr thrown;

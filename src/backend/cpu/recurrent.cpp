@@ -104,8 +104,7 @@ void CpuBackend::each_sentence(const GlobalAttention& in, const AttentionLayout&
   reserve_scratch(largest);
   float* const p = weights.data<float>();
   const float* const v = in.v ? in.v.data<float>() : nullptr;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_) if (first_weight_.back() * (A + D) > kPairs)
-  for (int64_t b = 0; b < sentences; ++b) {
+  take_chunks(first_weight_.back() * (A + D) > kPairs ? threads_ : 1, sentences, [&](int64_t b, int thread) {
     kernels::GlobalAttentionTask t{};
     t.q = element(in.q, layout.query[b], 0), t.k = element(in.k, layout.key[b], 0), t.v = v,
     t.memory = element(in.memory, layout.key[b], 0);
@@ -114,8 +113,8 @@ void CpuBackend::each_sentence(const GlobalAttention& in, const AttentionLayout&
     t.width = A;
     t.values = D;
     t.weights = p + first_weight_[b];
-    f(t, b, scratch(omp_get_thread_num()));
-  }
+    f(t, b, scratch(thread));
+  });
 }
 
 void CpuBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
