@@ -10,8 +10,8 @@ bugs=(
 "      for (const Pending\& p : exchanges_[b]) p.wait();\n  &\n      }/"
   "an off-by-one in the data|src/run/run_checkpoints.cpp|s/run_.stream->seek({s.integer(\"epoch\"), "\
 "batch});/run_.stream->seek({s.integer(\"epoch\"), batch + 1});/"
-  "a missing fsync of a file|src/storage/checkpoint.cpp|/^PartInfo write_part/,/^}/s/  file->sync();//"
-  "a missing fsync of a directory|src/storage/checkpoint.cpp|s/  files_.sync_directory(aside_);//"
+  "a missing fsync of a file|src/storage/publication.cpp|/^PartInfo write_part/,/^}/s/  file->sync();//"
+  "a missing fsync of a directory|src/storage/publication.cpp|s/  files_.sync_directory(aside_);//"
   "a skipped rank in a barrier|src/comm/algorithms/direct.cpp|/^Schedule dissemination_barrier/,/^}/s/distance < size;/distance < size "\
 "- 1;/"
   "a stale fetch|src/strategies/deferred_gather.cpp|s/^  pending_\[b\].wait();//"

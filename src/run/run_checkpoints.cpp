@@ -45,7 +45,7 @@ void RunCheckpoints::prepare() {
 }
 
 void RunCheckpoints::save(bool last) {
-  advance(true);  // the one before
+  finish_before(last);
   if (run_.first()) run_.directory->require_owned();
   if (!copies_) copies_.emplace(run_.world.simulated ? 1 : run_.backend->threads(), run_.ranks_here());
   under_way_ = std::make_unique<UnderWay>(run_.step(), last);
@@ -75,6 +75,19 @@ void RunCheckpoints::save(bool last) {
   if (!under_way_->save) return under_way_.reset();  // this rank takes no part
   guard_.saved();
   advance(last);
+}
+
+// Waits for the checkpoint that is under way.
+void RunCheckpoints::finish_before(bool last) {
+  if (!under_way_) return;
+  constexpr double kLong = 60;
+  if (last) under_way_->save->skip_copy();
+  if (const double seconds = under_way_->wall.seconds() - under_way_->began; seconds > kLong && run_.first())
+    run_.say(
+        fmt::format("warning: the checkpoint of update {} has been written for {:.0f} s, and the next one is due: training waits for it; "
+                    "save less often (checkpoint.every), or on a faster disk",
+                    under_way_->step, seconds));
+  advance(true);
 }
 
 void RunCheckpoints::advance(bool wait) {

@@ -46,6 +46,7 @@ class RunCheckpoints {
  private:
   struct UnderWay;
   void tell_failure(const std::string& complaint, int64_t step, bool last);
+  void finish_before(bool last);
   void complete(const UnderWay& saved);
   void remove_later();
   std::vector<Part> parts_of_first(const FetchWeights& fetch) const;

@@ -14,18 +14,18 @@ constexpr const char* kMark = "mark.tmp";  // in the directory aside, while rank
 // Passes pieces on until the save is cancelled: a rank that has failed elsewhere must not go on writing for minutes.
 class CancellableSink final : public ByteSink {
  public:
-  CancellableSink(ByteSink& to, const std::atomic<bool>& cancelled) : to_(to), cancelled_(cancelled) {}
+  CancellableSink(ByteSink& to, const GoOn& go_on) : to_(to), go_on_(go_on) {}
   using ByteSink::write;
   void write(std::span<const std::byte> bytes) override {
     for (constexpr size_t kPiece = 4 << 20; !bytes.empty(); bytes = bytes.subspan(std::min(kPiece, bytes.size()))) {
-      if (cancelled_) throw IoError("the save was cancelled because the run has ended");
+      go_on_();
       to_.write(bytes.first(std::min(kPiece, bytes.size())));
     }
   }
 
  private:
   ByteSink& to_;
-  const std::atomic<bool>& cancelled_;
+  const GoOn& go_on_;
 };
 
 }  // namespace
@@ -42,6 +42,11 @@ std::string RankSave::of_rank(int rank, const std::string& why) const {
   return comm_.size() == 1 ? why : fmt::format("rank {} on {}: {}", rank, comm_.host(rank), why);
 }
 
+// Waits for all ranks, however long their files take.
+void RankSave::together() {
+  if (comm_.size() > 1) comm_.barrier().wait(kNoDeadline);
+}
+
 // Tells all ranks what rank 0 knows.
 std::string RankSave::tell(const std::string& complaint) {
   const std::string told = comm_.size() == 1 ? complaint : broadcast_text(comm_, complaint);
@@ -56,6 +61,7 @@ std::string RankSave::open() {
       publication_ = place_.checkpoints->begin(place_.step);
       if (comm_.size() > 1) place_.files.write_file(join_path(aside_, kMark), place_.mark);
     });
+  together();  // a disk that hangs is no reason to end the run
   return tell(complaint);
 }
 
@@ -121,7 +127,11 @@ void RankSave::publish() {
   if (comm_.rank() != 0 || !complaint_.empty()) return;
   complaint_ = complaint_of([&] {
     if (comm_.size() > 1) place_.files.remove(join_path(aside_, kMark));
-    place_.checkpoints->commit(*publication_, [&](const std::string& line) { reports_.push_back(line); });
+    const Report report = [&](const std::string& line) { reports_.push_back(line); };
+    place_.checkpoints->commit(*publication_, report, [&] {
+      go_on_();
+      if (copy_skipped_) throw IoError("it was given up for that of the run's end");
+    });
   });
 }
 
@@ -134,16 +144,13 @@ std::string RankSave::save(std::span<const Part> own, const AroundWriting& aroun
 
 // All that comes after open().
 std::string RankSave::finish(std::span<const Part> own, const AroundWriting& around, bool writes) {
-  const auto all_together = [&] {
-    if (comm_.size() > 1) comm_.barrier().wait(kNoDeadline);
-  };
   around.before();
   const Json mine = write(own, writes);
   around.after();
-  all_together();  // writing takes long; the gather has the usual deadline
+  together();  // writing takes long; the gather has the usual deadline
   if (const std::string known = collect(own, mine); !known.empty()) return known;
   publish();
-  all_together();
+  together();
   return tell(complaint_);
 }
 
@@ -154,6 +161,7 @@ void RankSave::begin(std::span<const Part> own, const AroundWriting& around, Cop
   if (!result_.empty()) return;
   const bool writes = sees(), beside = writes && (at_once || copies.make_room(own));
   bool all = beside;
+  together();
   if (comm_.size() > 1)
     for (const std::string& of_rank : gather_texts(comm_, beside ? "beside" : "")) all = all && of_rank == "beside";
   if (!all) {
@@ -171,7 +179,7 @@ void RankSave::begin(std::span<const Part> own, const AroundWriting& around, Cop
   if (at_once) return;
   for (Part& part : copied_)
     part.write = [this, write = std::move(part.write)](ByteSink& to) {
-      CancellableSink sink(to, cancelled_);
+      CancellableSink sink(to, go_on_);
       write(sink);
     };
   run([this] { written_ = write(copied_, true); });

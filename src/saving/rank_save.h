@@ -51,6 +51,8 @@ class RankSave {
   void begin(std::span<const Part> own, const AroundWriting& around, Copies& copies, bool at_once);
   // Collective, after each update, until it returns what save() returns. wait: until it does.
   std::optional<std::string> advance(bool wait);
+  // Gives up the copy in another directory, on rank 0: another one follows.
+  void skip_copy() { copy_skipped_ = true; }
   // Lines about old checkpoints that could not be removed, on rank 0.
   const std::vector<std::string>& reports() const { return reports_; }
 
@@ -61,6 +63,7 @@ class RankSave {
   std::string collect(std::span<const Part> own, const nlohmann::json& mine);
   void publish();
   std::string finish(std::span<const Part> own, const AroundWriting& around, bool writes);
+  void together();
   std::string tell(const std::string& complaint);
   std::string of_rank(int rank, const std::string& why) const;
   void run(std::function<void()> body);
@@ -81,7 +84,10 @@ class RankSave {
   std::string result_;
   std::thread thread_;
   std::exception_ptr error_;
-  std::atomic<bool> ended_ = false, cancelled_ = false;
+  std::atomic<bool> ended_ = false, cancelled_ = false, copy_skipped_ = false;
+  const GoOn go_on_ = [this] {
+    if (cancelled_) throw IoError("the save was cancelled because the run has ended");
+  };
   Tensor votes_;
   std::optional<Pending> vote_;
 };

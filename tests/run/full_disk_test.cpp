@@ -81,7 +81,7 @@ TEST_F(FullDiskTest, TriesBecomeFewer) {
 }
 
 TEST_F(FullDiskTest, TriesBecomeFewerBesideTraining) {
-  ASSERT_EQ(train("run", {".tmp-step-", 5}, true), 0);
+  ASSERT_EQ(train("run", {".tmp-step-", 3}, true), 0);
   const std::vector<int64_t> tries = failed_saves("run");
   ASSERT_GE(tries.size(), 2u);
   EXPECT_EQ(tries[0], 10);

@@ -140,6 +140,37 @@ TEST_F(BesideTraining, WhatIsNotCompleteIsRemoved) {
   EXPECT_TRUE(real_->list(run_ + "/checkpoints").empty());
 }
 
+// A disk from which a file is read for as long as it is wanted.
+class Endless : public ForwardingFiles {
+ public:
+  void read_pieces(const std::string& path, const std::function<void(std::span<const std::byte>)>& take) override {
+    if (file_name(path) != "file") return ForwardingFiles::read_pieces(path, take);
+    reading.set_value();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < end) take({});
+    ADD_FAILURE() << "nothing has stopped the copy";
+  }
+  std::promise<void> reading;
+};
+
+TEST_F(BesideTraining, TheCopyElsewhereIsGivenUpWithTheRun) {
+  Endless files;
+  const std::string second = join_path(run_, "second");
+  CheckpointStore store(files, run_, 2);
+  store.also_in(second);
+  World world = make_local_world();
+  Copies copies;
+  {
+    RankSave save({files, run_, &store, 1, ""}, *world.comm);
+    const std::vector<Part> parts{text_part("file", "text")};
+    save.begin(parts, {}, copies, false);
+    for (const auto reads = files.reading.get_future(); reads.wait_for(std::chrono::seconds(0)) != std::future_status::ready;)
+      save.advance(false);
+  }
+  EXPECT_EQ(saved("file"), "text");
+  EXPECT_TRUE(real_->list(join_path(second, "checkpoints")).empty());
+}
+
 // A disk that takes all files but one.
 class TakesNot : public ForwardingFiles {
  public:
