@@ -21,6 +21,24 @@ int64_t transformer_row(const ModelConfig& c, int64_t shards) {
   return c.decoder_layers * (6 * c.width + (8 * c.width + c.feed_forward) / shards) + 2 * c.width;
 }
 
+// Sets what rows take that are extended at once up to `length` tokens, each of which looks at one source; `looked_at` is the number of
+// pairs of row and source token.
+void count_steps(SearchNeed& need, const ModelConfig& config, int64_t length, int64_t tokens, int64_t looked_at, int64_t activation_bytes,
+                 int64_t shards) {
+  const int64_t D = config.width;
+  if (architecture_of(config.preset) == Architecture::gnmt) {
+    need.activations = need.rows * config.decoder_layers * D * (9 * activation_bytes + 20) + looked_at * 4;
+    need.states = need.rows * config.decoder_layers * D * (activation_bytes + 4) + tokens * 2 * D * activation_bytes;
+    return;
+  }
+  const int64_t pair = 2 * D / shards * activation_bytes;  // key and value
+  // A recurrent unit keeps its cell state, one row of floats for each token of a hypothesis, where attention keeps keys and values.
+  const int64_t own = config.autoregression == Autoregression::ssru ? D * 4 : pair;
+  const int64_t source = 5 * D + (4 * D + config.feed_forward) / shards;
+  need.activations = (need.rows * transformer_row(config, shards) + tokens * source) * activation_bytes;
+  need.states = (need.rows * length * own + tokens * pair) * config.decoder_layers + need.rows * length * 12 + looked_at * 4;
+}
+
 }  // namespace
 
 SearchNeed sum_of(std::span<const SearchNeed> needs) {
@@ -36,7 +54,7 @@ SearchNeed sum_of(std::span<const SearchNeed> needs) {
 
 SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabulary, const SearchOptions& options, int64_t sentences,
                        int64_t tokens, int64_t activation_bytes, int64_t shards) {
-  const int64_t D = config.width, V = (vocabulary.target_size + shards - 1) / shards, wide = options.beam;
+  const int64_t V = (vocabulary.target_size + shards - 1) / shards, wide = options.beam;
   const double mean = static_cast<double>(tokens) / static_cast<double>(std::max<int64_t>(sentences, 1));
   const int64_t limit = limit_of(options, mean);
   const int64_t length = (options.fixed_length ? limit : std::min(limit, static_cast<int64_t>(mean) + 1)) +
@@ -46,19 +64,18 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
   const int64_t looked_at_tokens = std::min(continuations(options, vocabulary) + options.forbidden().most_after(length), V);
   need.scores = std::min(need.rows, kWholeRows) * V * 4 + need.rows * looked_at_tokens * 24;
   const int64_t looked_at = wide * tokens;  // pairs of hypothesis and source token
-  if (architecture_of(config.preset) == Architecture::gnmt) {
-    need.activations = need.rows * config.decoder_layers * D * (9 * activation_bytes + 20) + looked_at * 4;
-    need.states = need.rows * config.decoder_layers * D * (activation_bytes + 4) + tokens * 2 * D * activation_bytes;
-  } else {
-    const int64_t pair = 2 * D / shards * activation_bytes;  // key and value
-    // A recurrent unit keeps its cell state, one row of floats for each token of a hypothesis, where attention keeps keys and values.
-    const int64_t own = config.autoregression == Autoregression::ssru ? D * 4 : pair;
-    const int64_t source = 5 * D + (4 * D + config.feed_forward) / shards;
-    need.activations = (need.rows * transformer_row(config, shards) + tokens * source) * activation_bytes;
-    need.states = (need.rows * length * own + tokens * pair) * config.decoder_layers + need.rows * length * 12 + looked_at * 4;
-  }
+  count_steps(need, config, length, tokens, looked_at, activation_bytes, shards);
   need.states += need.rows * length * 8;  // the tree of prefixes
   if (options.coverage_penalty > 0) need.states += looked_at * 8;
+  return need;
+}
+
+SearchNeed sampling_need(const ModelConfig& config, const ModelVocabulary& vocabulary, int64_t rows, int64_t samples, int64_t length,
+                         int64_t tokens, int64_t activation_bytes) {
+  SearchNeed need;
+  need.rows = rows;
+  need.scores = rows * vocabulary.target_size * 4;
+  count_steps(need, config, length, tokens, samples * tokens, activation_bytes, 1);
   return need;
 }
 

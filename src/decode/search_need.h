@@ -1,5 +1,5 @@
-// Predicts the memory of a beam search. A wide beam with a large batch easily needs more than there is, and a process that exceeds its
-// share is killed without a message.
+// Predicts the memory of a beam search, and of drawing samples. A wide beam with a large batch easily needs more than there is, and a
+// process that exceeds its share is killed without a message.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,11 @@ struct SearchNeed {
 // > 1, returns the need of one shard.
 SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabulary, const SearchOptions& options, int64_t sentences,
                        int64_t tokens, int64_t activation_bytes, int64_t shards = 1);
+
+// Returns the need of drawing `rows` samples at once (decode/sampling.h), `samples` of each source, which end after `length` tokens at
+// most; the sources have `tokens` tokens in total. The model is whole.
+SearchNeed sampling_need(const ModelConfig& config, const ModelVocabulary& vocabulary, int64_t rows, int64_t samples, int64_t length,
+                         int64_t tokens, int64_t activation_bytes);
 
 SearchNeed sum_of(std::span<const SearchNeed> needs);
 

@@ -9,6 +9,7 @@
 #include "backend/dropout.h"
 #include "base/error.h"
 #include "data/batches.h"
+#include "decode/search_need.h"
 #include "metrics/metrics.h"
 
 namespace starling {
@@ -46,6 +47,10 @@ void add_source(const Batch& share, int64_t b, const Samples& samples, const Ref
   }
 }
 
+SamplingOptions sampling_options(const RefineOptions& options, uint64_t key) {
+  return {options.samples, options.max_length_factor, options.max_length_offset, options.allow_unknown, key};
+}
+
 int64_t rows_that_fit(int64_t limit) { return std::clamp<int64_t>(kTokens / limit, 1, kRows); }
 
 // Draws the samples of sources `begin` to `end` of the share; those of a single source in parts, if they do not fit at once.
@@ -66,6 +71,27 @@ std::vector<Samples> draw(Model& model, const Batch& share, int64_t begin, int64
   return all;
 }
 
+// Sources `begin` to `end` of a share, whose samples are drawn at once, and the longest that one of them may get.
+struct Group {
+  int64_t begin, end, longest;
+};
+
+std::vector<Group> groups_of(const Batch& share, const SamplingOptions& options) {
+  const int64_t sentences = share.source.sentences();
+  const auto limit = [&](int64_t b) { return length_limit(options, static_cast<int64_t>(sentence(share.source, b).size())); };
+  std::vector<Group> groups;
+  for (int64_t begin = 0, end = 0; begin < sentences; begin = end) {
+    int64_t longest = limit(begin);
+    for (end = begin + 1; end < sentences; ++end) {
+      const int64_t longer = std::max(longest, limit(end));
+      if ((end + 1 - begin) * options.samples > rows_that_fit(longer)) break;
+      longest = longer;
+    }
+    groups.push_back({begin, end, longest});
+  }
+  return groups;
+}
+
 }  // namespace
 
 std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<const double> rewards, RewardBaseline baseline) {
@@ -84,23 +110,26 @@ std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<cons
   return weighted;
 }
 
+double sampling_bytes(Model& model, const Batch& share, const RefineOptions& options) {
+  const int64_t activation_bytes = size_of(model.parameters().backend().activation());
+  int64_t most = 0;
+  for (const auto& [begin, end, longest] : groups_of(share, sampling_options(options, 0))) {
+    const int64_t rows = std::min((end - begin) * options.samples, rows_that_fit(longest));
+    const int64_t tokens = share.source.offsets[static_cast<size_t>(end)] - share.source.offsets[static_cast<size_t>(begin)];
+    const int64_t length = std::min(longest, longest_sentence(model.config())), each = rows / (end - begin);
+    most = std::max(most, sampling_need(model.config(), model.vocabulary(), rows, each, length, tokens, activation_bytes).total());
+  }
+  return static_cast<double>(most);
+}
+
 Refinement sample_refinement(Model& model, const Batch& share, const RefineOptions& options, uint64_t seed, int64_t update,
                              int64_t micro_tokens) {
   Refinement result;
   Batch weighted;
   weighted.epoch = share.epoch;
   weighted.index = share.index;
-  const SamplingOptions sampling{options.samples, options.max_length_factor, options.max_length_offset, options.allow_unknown,
-                                 dropout_key(seed, static_cast<uint64_t>(update), kSamplingSite)};
-  const int64_t sentences = share.source.sentences();
-  const auto limit = [&](int64_t b) { return length_limit(sampling, static_cast<int64_t>(sentence(share.source, b).size())); };
-  for (int64_t begin = 0, end = 0; begin < sentences; begin = end) {
-    int64_t longest = limit(begin);
-    for (end = begin + 1; end < sentences; ++end) {
-      const int64_t longer = std::max(longest, limit(end));
-      if ((end + 1 - begin) * options.samples > rows_that_fit(longer)) break;
-      longest = longer;
-    }
+  const SamplingOptions sampling = sampling_options(options, dropout_key(seed, static_cast<uint64_t>(update), kSamplingSite));
+  for (const auto& [begin, end, longest] : groups_of(share, sampling)) {
     const std::vector<Samples> samples = draw(model, share, begin, end, sampling, rows_that_fit(longest));
     for (int64_t b = begin; b < end; ++b)
       add_source(share, b, samples[static_cast<size_t>(b - begin)], options, model.vocabulary().end, weighted, result);

@@ -45,6 +45,9 @@ struct WeightedSample {
 // (r_k - b_k) / m over equal samples, with b_k the baseline over all m; samples whose weight is zero, up to rounding, are left out.
 std::vector<WeightedSample> weigh_samples(const Samples& samples, std::span<const double> rewards, RewardBaseline baseline);
 
+// Returns the bytes, without the weights, that drawing samples for the share takes at most, if all of them get as long as they may.
+double sampling_bytes(Model& model, const Batch& share, const RefineOptions& options);
+
 // What a rank samples for an update, besides its references.
 struct Refinement {
   std::vector<Batch> batches;  // each source once for each of its weighted samples, in micro-batches

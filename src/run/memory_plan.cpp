@@ -61,9 +61,12 @@ PlannedRank planned_rank(RunParts& run) {
   return rank;
 }
 
-// The micro-batches of a share, as a replica computes them.
+// The micro-batches of a share, as a replica computes them; those of samples are taken to be like the references.
 std::vector<Batch> parts_of(const Config& config, const Batch& share, int64_t micro_tokens, const ComputeCost& cost) {
-  std::vector<Batch> parts = micro_batches(share, micro_tokens, config.parallel, cost);
+  Batch whole = share;
+  if (config.train.objective == Objective::mixed)
+    for (int64_t i = 1; i < config.refine.samples && whole.target.count() < micro_tokens; ++i) append(whole, share);
+  std::vector<Batch> parts = micro_batches(whole, micro_tokens, config.parallel, cost);
   if (const double r_drop = config.train.r_drop; r_drop > 0)
     for (Batch& part : parts) part = doubled(part, r_drop);
   return parts;
@@ -163,6 +166,12 @@ MemoryPlan plan_memory(const PlannedRank& rank, const UsableMemory& usable, int6
   plan.kinds.push_back({"packed weights", !card ? packed : backend.activation() == DType::f32 ? 0 : packed / 2});
   if (!card) plan.kinds.push_back({"generated code", kCode});
   if (rank.snapshots) plan.kinds.push_back(snapshot);
+
+  if (c.train.objective == Objective::mixed) {
+    double most = 0;
+    for (const Batch& share : rank.shares) most = std::max(most, sampling_bytes(model, share, c.refine));
+    plan.kinds.push_back({"samples", most});
+  }
 
   plan.kinds.push_back({"activations"});
   const auto fits = [&](int64_t tokens) {

@@ -13,11 +13,10 @@ using ::testing::HasSubstr;
 class MemoryLimit : public ProgramTest {
  protected:
   // Two updates whose batch of 4,096 target tokens takes about 1 GiB of activations at once, with at most so many MiB of addresses.
-  ShellOutcome train(int64_t mebibytes, const std::string& more = "") const {
+  ShellOutcome train(int64_t mebibytes, const std::string& more = "", const std::string& launch = "") const {
     const std::string limit = mebibytes > 0 ? fmt::format("ulimit -v {}; ", mebibytes << 10) : "";
-    return run_shell("cd '" + directory_ + "' && " + limit +
-                     "'" STARLING_BINARY
-                     "' train --data.source a --data.target b --train.output run --vocab.size 40 --model.preset transformer-tiny "
+    return run_shell("cd '" + directory_ + "' && " + limit + "'" STARLING_BINARY "' " + launch +
+                     "train --data.source a --data.target b --train.output run --vocab.size 40 --model.preset transformer-tiny "
                      "--model.width 32 --model.heads 2 --model.feed-forward 8192 --model.encoder-layers 2 --model.decoder-layers 2 "
                      "--train.precision f32 "
                      "--train.batch-tokens 4096 --train.max-steps 2 --train.threads 1 --log.every 1 --log.progress never " +
@@ -52,6 +51,14 @@ TEST_F(MemoryLimit, MicroBatchesFollowItAndWhatDoesNotFitIsCutSmaller) {
   EXPECT_THAT(asked.text, HasSubstr("set train.micro-batch-tokens to less than 4096"));
   EXPECT_THAT(asked.text, HasSubstr("memory ran out in the largest batch: micro-batches of 2048 target tokens from here on"));
   EXPECT_THAT(asked.text, HasSubstr("complete: "));
+
+  if (run_shell("command -v mpirun").status != 0) return;  // Debian package openmpi-bin
+  const ShellOutcome both =
+      train(1100, "--vocab.source run/vocab.spm --train.output both --train.micro-batch-tokens 4096 --train.batch-tokens 8192",
+            "launch -n 2 -- ");
+  EXPECT_EQ(both.status, 0) << both.text;
+  EXPECT_THAT(both.text, HasSubstr("memory ran out in the largest batch: micro-batches of 2048 target tokens from here on"));
+  EXPECT_THAT(both.text, HasSubstr("complete: "));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "decode/sampling.h"
 #include "models/model.h"
 
 namespace starling {
@@ -34,31 +35,18 @@ int64_t status_line(const std::string& key) {  // KiB
   return 0;
 }
 
-class SearchNeedIs : public testing::TestWithParam<Case> {};
-
-// In a process of its own, whose peak is that of the search.
-TEST_P(SearchNeedIs, WhatAProcessTakes) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers take memory of their own";
-#endif
-  const Case& c = GetParam();
-  const ModelVocabulary vocabulary{c.vocabulary, c.vocabulary};
-  const std::vector<std::vector<int32_t>> sources(static_cast<size_t>(c.sentences), [&] {
-    std::vector<int32_t> source(static_cast<size_t>(c.source_tokens), 5);
-    source.back() = 2;
-    return source;
-  }());
+// Returns the bytes that `body` takes in a process of its own, whose peak is that of `body`; `first` goes before it, in the same process.
+template <class Body>
+int64_t taken_by(const Case& c, Body body) {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
     const auto backend = make_backend("cpu:f32", 1);
-    const auto model = make_model(c.config, vocabulary, *backend, 1, false);
-    SearchOptions small = c.options;
-    small.beam = 2;
-    beam_search(*model, std::span(sources).first(1), small);  // packs the weights, makes code
+    const auto model = make_model(c.config, {c.vocabulary, c.vocabulary}, *backend, 1, false);
+    body(*model, true);  // packs the weights, makes code
     const int64_t before = status_line("VmRSS:");
-    beam_search(*model, sources, c.options);
+    body(*model, false);
     const int64_t taken = (status_line("VmHWM:") - before) * 1024;
     _exit(write(ends[1], &taken, sizeof taken) == sizeof taken ? 0 : 1);
   }
@@ -67,12 +55,61 @@ TEST_P(SearchNeedIs, WhatAProcessTakes) {
   int status = 0;
   waitpid(child, &status, 0);
   close(ends[0]), close(ends[1]);
-  ASSERT_EQ(status, 0);
-  const SearchNeed need = search_need(c.config, vocabulary, c.options, c.sentences, c.sentences * c.source_tokens, 4);
-  RecordProperty("taken_mib", static_cast<int>(taken / kMiB));
+  EXPECT_EQ(status, 0);
+  return taken;
+}
+
+void expect_near(const SearchNeed& need, int64_t taken) {
+  testing::Test::RecordProperty("taken_mib", static_cast<int>(taken / kMiB));
   EXPECT_GT(taken, 40 * kMiB) << "too small to tell";
   EXPECT_GT(need.total(), taken * 2 / 3) << taken / kMiB << " MiB taken";
   EXPECT_LT(need.total(), taken * 8 / 5) << taken / kMiB << " MiB taken";
+}
+
+class SearchNeedIs : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  }
+};
+
+TEST_P(SearchNeedIs, WhatAProcessTakes) {
+  const Case& c = GetParam();
+  std::vector<int32_t> source(static_cast<size_t>(c.source_tokens), 5);
+  source.back() = 2;
+  const std::vector<std::vector<int32_t>> sources(static_cast<size_t>(c.sentences), source);
+  const int64_t taken = taken_by(c, [&](Model& model, bool first) {
+    SearchOptions small = c.options;
+    small.beam = 2;
+    beam_search(model, std::span(sources).first(first ? 1 : sources.size()), first ? small : c.options);
+  });
+  expect_near(search_need(c.config, {c.vocabulary, c.vocabulary}, c.options, c.sentences, c.sentences * c.source_tokens, 4), taken);
+}
+
+// Sampling, as many samples of each source as a search has hypotheses, of the same length.
+TEST_P(SearchNeedIs, WhatDrawingSamplesTakes) {
+  const Case& c = GetParam();
+  PackedTokens sources;
+  std::vector<int32_t> source(static_cast<size_t>(c.source_tokens), 5);
+  source.back() = 2;
+  for (int64_t b = 0; b < c.sentences; ++b) sources.append(source.data(), source.data() + source.size());
+  const std::vector<int64_t> ids(static_cast<size_t>(c.sentences), 1);
+  SamplingOptions options;
+  options.samples = c.options.beam;
+  options.max_length_factor = 0;
+  options.max_length_offset = c.options.max_length_offset;
+  const std::vector<std::vector<int32_t>> end{{2}};
+  options.forbidden = ForbiddenTokens(end, 0);  // none ends before the limit
+  const int64_t taken = taken_by(c, [&](Model& model, bool first) {
+    SamplingOptions now = options;
+    if (first) now.samples = 1, now.max_length_offset = 1;
+    sample_translations(model, model.vocabulary(), sources, ids, now);
+  });
+  expect_near(sampling_need(c.config, {c.vocabulary, c.vocabulary}, c.sentences * options.samples, options.samples,
+                            options.max_length_offset, sources.count(), 4),
+              taken);
 }
 
 ModelConfig with_recurrent_units(ModelConfig c) {
