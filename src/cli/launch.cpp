@@ -39,15 +39,15 @@ std::vector<std::string> program_of(const CLI::App& verb, const LaunchArguments&
   return rest;
 }
 
-// Returns where a training with these arguments has its checkpoints.
-std::string run_directory_of(const std::vector<std::string>& program) {
+// Returns the configuration of a training with these arguments.
+Config config_of(const std::vector<std::string>& program) {
   if (program.front() != "train")
     throw ConfigError(fmt::format("--restarts: {} cannot be continued from checkpoints; only train can", in_quotes(program.front())));
   CLI::App app;
   const auto arguments = ConfigArguments::add_to(app);
   app.parse(std::vector<std::string>(program.rbegin(), program.rend() - 1));
   const auto [file, overrides] = arguments->given(app);
-  return load_config(file, overrides).train.output;
+  return load_config(file, overrides);
 }
 
 void run_launch(const CLI::App& verb, LaunchArguments& a) {
@@ -61,7 +61,11 @@ void run_launch(const CLI::App& verb, LaunchArguments& a) {
     std::cout << fmt::format("{}\n", fmt::join(words, " "));
     return;
   }
-  if (a.supervision.restarts > 0) a.supervision.run_directory = run_directory_of(program);
+  if (a.supervision.restarts > 0) {
+    const Config config = config_of(program);
+    a.supervision.run_directory = config.train.output;
+    a.supervision.layout_ranks = config.parallel.ranks();
+  }
   if (const int status = supervise(a.options, program, a.supervision); status != 0) throw CLI::RuntimeError(status);
 }
 

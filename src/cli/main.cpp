@@ -144,7 +144,7 @@ int run(CLI::App& app, const std::vector<std::string>& arguments) {
 void leave_it_to_the_first(int status) {
   const bool met = !rank_label().empty();
   const char* rank = std::getenv(met ? "OMPI_COMM_WORLD_RANK" : "OMPI_COMM_WORLD_LOCAL_RANK");
-  if (rank && std::string_view(rank) != "0" && (!met || status == 2)) sleep(met ? 2 : 5);
+  if (rank && std::string_view(rank) != "0" && (!met || status == 2 || status == 4)) sleep(met ? 2 : 5);
 }
 
 int fail(int status, std::string_view message) {
@@ -175,6 +175,8 @@ int guarded_main(std::span<char* const> arguments) {
     return fail(3, e.what());
   } catch (const IoError& e) {
     return fail(3, e.what());
+  } catch (const DivergedError& e) {
+    return fail(4, e.what());
   } catch (const PeerError& e) {
     return fail(5, e.what());
   } catch (const std::bad_alloc&) {

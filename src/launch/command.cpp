@@ -49,11 +49,17 @@ std::vector<std::string> split_words(const std::string& text, const char* separa
   return words;
 }
 
+std::string program_of(const std::string& process, std::error_code& error) {
+  std::string path = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), error).string();
+  if (const std::string gone = " (deleted)"; path.ends_with(gone)) path.resize(path.size() - gone.size());
+  return path;
+}
+
 std::string this_program() {
   std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::string path = program_of("self", error);
   if (error) throw IoError(fmt::format("/proc/self/exe: {}; start with mpirun directly", error.message()));
-  return path.string();
+  return path;
 }
 
 std::vector<std::string> launch_command(const LaunchOptions& a, const std::vector<std::string>& program) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "launch/hosts.h"
@@ -21,6 +22,9 @@ std::vector<std::string> launch_command(const LaunchOptions& options, const std:
 
 // Returns a word as a shell reads it.
 std::string shell_quoted(const std::string& word);
+
+// Returns the path from which a process ("self", or its number) was started, also where another file has taken its place since.
+std::string program_of(const std::string& process, std::error_code& error);
 
 // Returns the path of this program. Throws IoError without /proc.
 std::string this_program();

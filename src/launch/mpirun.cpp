@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/error.h"
 #include "base/messages.h"
@@ -24,15 +25,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kEndSeconds = 5;     // that mpirun has to end its ranks before it is killed
-constexpr double kLingerSeconds = 5;  // after which mpirun is ended too when all ranks of this host have ended
-constexpr int kRankLost = 5;          // exit status
+constexpr double kEndSeconds = 5;      // that mpirun has to end its ranks before it is killed
+constexpr double kLingerSeconds = 5;   // after which what is left is ended: mpirun without ranks here, or ranks without mpirun
+constexpr double kOneStopSeconds = 2;  // within which a second SIGTERM is taken for the first: all processes of a job get it
+constexpr int kRankLost = 5;           // exit status
 
 std::string find_mpirun() {
   const char* path = std::getenv("PATH");
   for (const std::string& folder : split_words(path ? path : "/usr/local/bin:/usr/bin:/bin", ":"))
     if (const std::string file = folder + "/mpirun"; access(file.c_str(), X_OK) == 0) return file;
   throw ConfigError("mpirun was not found on PATH; install Open MPI (apt-get install openmpi-bin)");
+}
+
+bool is_rank(pid_t process) {
+  std::error_code error;
+  return program_of(std::to_string(process), error) == this_program();
 }
 
 // Returns the processes of this program that mpirun has started on this host. (With remote hosts, mpirun also has children of other
@@ -43,16 +50,39 @@ std::vector<pid_t> local_ranks(pid_t mpirun) {
   for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", mpirun), error)) {
     std::ifstream children(thread.path() / "children");
     for (pid_t child; children >> child;)
-      if (std::filesystem::read_symlink(fmt::format("/proc/{}/exe", child), error) == this_program()) ranks.push_back(child);
+      if (is_rank(child)) ranks.push_back(child);
   }
   return ranks;
 }
 
-// Forwards a signal to stop. A rank that receives it informs the other ranks. The second time, or if no rank runs here, mpirun ends them.
+// Forwards a signal to stop. A rank that receives it informs the other ranks. If none runs here, mpirun passes on SIGUSR1. The second time,
+// mpirun ends all ranks.
 void pass_on_stop(pid_t mpirun, bool first) {
   const std::vector<pid_t> ranks = local_ranks(mpirun);
-  if (!first || ranks.empty()) kill(mpirun, SIGTERM);
+  if (!first) kill(mpirun, SIGINT);
+  if (first && ranks.empty()) kill(mpirun, SIGUSR1);
   for (const pid_t rank : ranks) kill(rank, SIGTERM);
+}
+
+// Whether mpirun, which blocks SIGTERM, was sent one.
+bool told_to_stop(pid_t mpirun) {
+  std::ifstream status(fmt::format("/proc/{}/status", mpirun));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("ShdPnd:")) return std::strtoull(line.c_str() + 7, nullptr, 16) >> (SIGTERM - 1) & 1;
+  return false;
+}
+
+// Kills those of these ranks that outlive mpirun, which was killed.
+void end_what_is_left(std::vector<pid_t> ranks) {
+  const auto until = Clock::now() + std::chrono::duration<double>(kLingerSeconds);
+  for (;;) {
+    std::erase_if(ranks, [](pid_t rank) { return !is_rank(rank); });
+    if (ranks.empty()) return;
+    if (Clock::now() >= until) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  tell("starling: launch: mpirun has ended, but ranks of this host have not; killing them\n");
+  for (const pid_t rank : ranks) kill(rank, SIGKILL);
 }
 
 void end_all(pid_t mpirun) {
@@ -90,8 +120,9 @@ class BlockedSignals {
   sigset_t waited_{}, before_{};
 };
 
-// Starts a program in a process group of its own, so that Ctrl-C reaches only this process, and without input.
-pid_t start(const std::string& path, const std::vector<std::string>& command, const BlockedSignals& signals, bool quiet) {
+// Starts a program in a process group of its own, so that Ctrl-C reaches only this process, and without input. is_mpirun: it would kill its
+// ranks a second after SIGTERM, so that is blocked; its ranks unblock it.
+pid_t start(const std::string& path, const std::vector<std::string>& command, const BlockedSignals& signals, bool is_mpirun) {
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.data()));
   argv.push_back(nullptr);
@@ -99,11 +130,13 @@ pid_t start(const std::string& path, const std::vector<std::string>& command, co
   if (child < 0) throw IoError(fmt::format("fork: {}; end other programs", std::strerror(errno)));
   if (child > 0) return child;
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  sigprocmask(SIG_SETMASK, &signals.before(), nullptr);
+  prctl(PR_SET_PDEATHSIG, is_mpirun ? SIGINT : SIGTERM);
+  sigset_t blocked = signals.before();
+  if (is_mpirun) sigaddset(&blocked, SIGTERM);
+  sigprocmask(SIG_SETMASK, &blocked, nullptr);
   if (const int null = open("/dev/null", O_RDWR); null >= 0) {
     dup2(null, 0);
-    if (quiet) {
+    if (!is_mpirun) {
       dup2(null, 1);
       dup2(null, 2);
     }
@@ -127,19 +160,22 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
   constexpr double kTick = 0.5;
   const std::string mpirun = find_mpirun();
   const BlockedSignals signals;
-  const pid_t child = start(mpirun, command, signals, false);
+  const pid_t child = start(mpirun, command, signals, true);
   MpirunEnd end;
   enum { running, stopping, ending } phase = running;
   bool lingers = false;
-  Clock::time_point until = Clock::time_point::max(), ranks_until = until;
+  std::vector<pid_t> ranks;  // that were seen last
+  Clock::time_point until = Clock::time_point::max(), ranks_until = until, one_stop;
   const auto in = [](double seconds) {
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   };
   while (!ended(child, end.status)) {
     const int signal = signals.wait(kTick);
     const bool late = Clock::now() >= until;
-    if (signal != 0 && signal != SIGCHLD) {
+    const bool told = signal != 0 && signal != SIGCHLD, again = phase == stopping && signal == SIGTERM && Clock::now() < one_stop;
+    if ((told && !again) || (phase == running && told_to_stop(child))) {
       end.stopped = true;
+      if (phase == running) one_stop = in(kOneStopSeconds);
       pass_on_stop(child, phase == running);
       if (phase == running && grace_seconds > 0) until = in(grace_seconds);
       if (phase != running) until = in(kEndSeconds);
@@ -154,7 +190,8 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
       until = in(kEndSeconds);
     }
     // All ranks end together, but mpirun waits for minutes, or for ever, for a host that it cannot reach.
-    if (!local_ranks(child).empty()) {
+    if (std::vector<pid_t> now = local_ranks(child); !now.empty()) {
+      ranks = std::move(now);
       ranks_until = in(kLingerSeconds);
     } else if (!lingers && phase != ending && Clock::now() >= ranks_until) {
       tell(
@@ -164,6 +201,7 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
       lingers = true;
     }
   }
+  end_what_is_left(std::move(ranks));
   if (lingers && !end.stopped) end.status = kRankLost;
   return end;
 }
@@ -180,7 +218,7 @@ int pause_for(double seconds) {
 
 QuietEnd run_quietly(const std::vector<std::string>& command, double seconds) {
   const BlockedSignals signals;
-  const pid_t child = start(command.front(), command, signals, true);
+  const pid_t child = start(command.front(), command, signals, false);
   const auto until = Clock::now() + std::chrono::duration<double>(seconds);
   int status = 0;
   while (!ended(child, status)) {

@@ -8,12 +8,12 @@ namespace starling {
 
 struct MpirunEnd {
   int status = 0;        // mpirun's exit status, or 128 + the signal that ended it
-  bool stopped = false;  // SIGINT, SIGTERM or SIGHUP came
+  bool stopped = false;  // SIGINT, SIGTERM or SIGHUP came, here or to mpirun
 };
 
-// Returns when mpirun and the ranks of this host have ended. A first signal to stop is passed on to the ranks of this host, which save a
-// checkpoint; after a second one, or if they have not ended `grace_seconds` later (0: however long that takes), all are ended. Throws
-// ConfigError where mpirun is not installed.
+// Returns when mpirun and the ranks of this host have ended. A first signal to stop, to this process or to mpirun, is passed on to the
+// ranks, which save a checkpoint; after a second one, or if they have not ended `grace_seconds` later (0: however long that takes), all are
+// ended. Throws ConfigError where mpirun is not installed.
 MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_seconds);
 
 // Waits so many seconds. Returns the signal to stop that came meanwhile, or 0.

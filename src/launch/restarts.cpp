@@ -11,6 +11,7 @@ namespace starling {
 namespace {
 
 std::string meaning_of(int status) {
+  if (status == 2) return "the command was refused";
   if (status == 3) return "a file could not be read or written";
   if (status == 5) return "a rank was lost";
   if (status > 128) return fmt::format("signal {}", status - 128);
@@ -22,8 +23,12 @@ std::string meaning_of(int status) {
 RestartPolicy::Decision RestartPolicy::after(int status, std::optional<int64_t> newest) {
   Decision d;
   if (status == 0) return d;
-  if (status == 2) {
+  if (status == 2 && restarts_ == 0) {
     d.why = "the command is refused, and would be again";
+    return d;
+  }
+  if (status == 4) {
+    d.why = "the training diverged, and would again from the same checkpoint";
     return d;
   }
   const bool progress = newest && *newest > newest_.value_or(-1);
@@ -46,6 +51,8 @@ RestartPolicy::Decision RestartPolicy::after(int status, std::optional<int64_t> 
   ++restarts_;
   return d;
 }
+
+int whole_layouts(int ranks, int of_layout) { return ranks < of_layout ? ranks : ranks / of_layout * of_layout; }
 
 std::optional<int64_t> newest_checkpoint(const std::string& run_directory) {
   std::error_code error;

@@ -19,8 +19,8 @@ class RestartPolicy {
     std::string why;  // for people: why it ended, and why it is not started again
   };
   // Decides after an end with this exit status (docs/reference/formats.md). newest: update of the newest checkpoint; -1: none; nullopt: not
-  // known here, so that lack of progress cannot be seen. Configurations that are refused are not started
-  // again, nor are runs of which kFruitless starts in a row have made no newer checkpoint.
+  // known here, so that lack of progress cannot be seen. A configuration that the first start refuses is not started again (later ones may
+  // find a directory that is still in use), nor is a run of which kFruitless starts in a row have made no newer checkpoint.
   Decision after(int status, std::optional<int64_t> newest);
 
   // Tells of what there is before the first start.
@@ -36,6 +36,9 @@ class RestartPolicy {
   int restarts_ = 0, fruitless_ = 0;
   std::optional<int64_t> newest_;
 };
+
+// Returns the most of these ranks that a model can have that is divided among so many ranks; all if there are fewer.
+int whole_layouts(int ranks, int of_layout);
 
 // Returns the update of the newest checkpoint in a run directory; -1 if it has none, nullopt if there is no such directory here.
 std::optional<int64_t> newest_checkpoint(const std::string& run_directory);

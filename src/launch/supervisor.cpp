@@ -15,9 +15,11 @@ namespace {
 
 constexpr double kAnswerSeconds = 20;
 
+bool is_here(const LaunchHost& host) { return host.name == "localhost" || host.name == this_host(); }
+
 // Asks twice, since a host may be busy. Returns a signal to stop that came meanwhile, or 0.
 int ask(const LaunchHost& host, bool& answers) {
-  answers = host.name == "localhost" || host.name == this_host();
+  answers = is_here(host);
   const char* given = std::getenv("OMPI_MCA_plm_rsh_agent");
   std::vector<std::string> command = split_words(given ? given : "", " ");
   if (command.empty()) command = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
@@ -32,7 +34,7 @@ int ask(const LaunchHost& host, bool& answers) {
 
 // Takes the hosts that answer, and as many ranks as they have room for. Returns a signal to stop that came meanwhile, or 0. Where mpirun is
 // told of another program than ssh in its own way, all are taken to answer.
-int take_hosts_that_answer(const LaunchOptions& all, LaunchOptions& now) {
+int take_hosts_that_answer(const LaunchOptions& all, int layout_ranks, LaunchOptions& now) {
   now = all;
   if (all.mpirun_args.find("plm_rsh_agent") != std::string::npos) return 0;
   now.hosts.clear();
@@ -49,7 +51,7 @@ int take_hosts_that_answer(const LaunchOptions& all, LaunchOptions& now) {
     room += host.slots;
     known = known && host.slots > 0;
   }
-  if (now.hosts.size() < all.hosts.size() && known && all.ranks > room) now.ranks = room;
+  if (now.hosts.size() < all.hosts.size() && known && (all.ranks == 0 || all.ranks > room)) now.ranks = whole_layouts(room, layout_ranks);
   return 0;
 }
 
@@ -58,7 +60,13 @@ int take_hosts_that_answer(const LaunchOptions& all, LaunchOptions& now) {
 int supervise(const LaunchOptions& options, const std::vector<std::string>& program, const Supervision& supervision) {
   LaunchOptions now = options;
   RestartPolicy policy(supervision.restarts, supervision.pause_seconds);
-  const auto newest = [&] { return supervision.run_directory.empty() ? std::nullopt : newest_checkpoint(supervision.run_directory); };
+  // Rank 0 saves on the first host. If that is this one, a directory that is not there has no checkpoint.
+  const bool here = options.hosts.empty() ? !std::getenv("SLURM_JOB_ID") : is_here(options.hosts.front());
+  const auto newest = [&]() -> std::optional<int64_t> {
+    if (supervision.run_directory.empty()) return std::nullopt;
+    const std::optional<int64_t> update = newest_checkpoint(supervision.run_directory);
+    return update || !here ? update : -1;
+  };
   policy.begin(newest());
   for (;;) {
     const MpirunEnd end = run_mpirun(launch_command(now, program), supervision.grace_seconds);
@@ -72,7 +80,7 @@ int supervise(const LaunchOptions& options, const std::vector<std::string>& prog
     tell("starling: launch: ended ({}); restart {} of {} in {:g} s, from {}\n", decision.why, policy.restarts(), supervision.restarts,
          decision.pause_seconds, update && *update >= 0 ? fmt::format("the checkpoint of update {}", *update) : "the newest checkpoint");
     if (const int signal = pause_for(decision.pause_seconds); signal != 0) return 128 + signal;
-    if (const int signal = take_hosts_that_answer(options, now); signal != 0) return 128 + signal;
+    if (const int signal = take_hosts_that_answer(options, supervision.layout_ranks, now); signal != 0) return 128 + signal;
     if (now.hosts.empty() && !options.hosts.empty()) {
       tell("starling: launch: not started again: no host answers\n");
       return end.status;

@@ -13,6 +13,7 @@ struct Supervision {
   double pause_seconds = 10;  // before the first restart
   double grace_seconds = 0;   // that ranks have to end after a signal to stop; 0: however long it takes
   std::string run_directory;  // whose checkpoints show progress; "": unknown
+  int layout_ranks = 1;       // of one replica: what is left of the ranks is a multiple of this
 };
 
 // Returns the exit status of the last end. Before a restart each host is asked as mpirun asks it, by ssh or what OMPI_MCA_plm_rsh_agent

@@ -63,10 +63,23 @@ TEST(Restarts, WhereProgressIsNotKnown) {
 
 // A signal to a rank may be that of a host that goes down; one to launch does not come here (MpirunEnd::stopped).
 TEST(Restarts, WhatIsRefusedIsNotStartedAgain) {
-  for (const int status : {0, 2}) EXPECT_FALSE(RestartPolicy(9, 1).after(status, 10).restart) << status;
+  for (const int status : {0, 2, 4}) EXPECT_FALSE(RestartPolicy(9, 1).after(status, 10).restart) << status;
   for (const int status : {1, 3, 5, 128 + SIGKILL, 128 + SIGSEGV, 128 + SIGBUS, 128 + SIGTERM})
     EXPECT_TRUE(RestartPolicy(9, 1).after(status, 10).restart) << status;
   EXPECT_FALSE(RestartPolicy(0, 1).after(5, 10).restart);
+  RestartPolicy later(9, 1);  // as when a rank that was left behind still has the directory
+  later.begin(10);
+  EXPECT_TRUE(later.after(5, 20).restart);
+  const auto refused = later.after(2, 20);
+  EXPECT_TRUE(refused.restart);
+  EXPECT_EQ(refused.why, "the command was refused");
+}
+
+TEST(Restarts, RanksThatAreLeftMakeWholeReplicas) {
+  EXPECT_EQ(whole_layouts(6, 4), 4);
+  EXPECT_EQ(whole_layouts(8, 4), 8);
+  EXPECT_EQ(whole_layouts(7, 1), 7);
+  EXPECT_EQ(whole_layouts(3, 4), 3);
 }
 
 TEST(Restarts, FindTheNewestCheckpoint) {

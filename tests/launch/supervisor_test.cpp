@@ -14,14 +14,15 @@ using testing::Not;
 class Supervisor : public ProgramTest {
  protected:
   // starts: commands of the shell, of the first start, the second and so on; the last one is that of all further ones.
-  ShellOutcome launch(const std::vector<std::string>& starts, const std::string& options, const std::string& environment = "") {
+  ShellOutcome launch(const std::vector<std::string>& starts, const std::string& options, const std::string& environment = "",
+                      const std::string& keys = "") {
     std::string script = "#!/bin/bash\ncd '" + directory_ + "'\nprintf '%s ' \"$@\" >> arguments\nn=$(cat count 2>/dev/null || echo 0)\n" +
                          "echo $((n + 1)) > count\ncase $n in\n";
     for (size_t i = 0; i < starts.size(); ++i) script += (i + 1 < starts.size() ? std::to_string(i) : "*") + ") " + starts[i] + ";;\n";
     write("mpirun", script + "esac\n");
     std::filesystem::permissions(path("mpirun"), std::filesystem::perms::owner_all);
     return run_shell("cd '" + directory_ + "' && env -u SLURM_JOB_ID PATH='" + directory_ + "':$PATH " + environment +
-                     " '" STARLING_BINARY "' launch " + options + " -- train --train.output run");
+                     " '" STARLING_BINARY "' launch " + options + " -- train --train.output run " + keys);
   }
   std::string content(const std::string& name) const {
     std::ifstream file(path(name));
@@ -49,7 +50,7 @@ TEST_F(Supervisor, DoesNotRepeatWhatIsRefusedOrStopped) {
   EXPECT_EQ(launch({"exit 2"}, "-n 2 --restarts 50").status, 2);
   EXPECT_EQ(content("count"), "1\n");
   std::filesystem::remove(path("count"));
-  EXPECT_EQ(launch({"kill -TERM $PPID; sleep 1; exit 143"}, "-n 2 --restarts 50").status, 143);
+  EXPECT_EQ(launch({"trap 'exit 143' USR1; kill -TERM $PPID; sleep 1"}, "-n 2 --restarts 50").status, 143);
   EXPECT_EQ(content("count"), "1\n");
   EXPECT_EQ(launch({"exit 5"}, "-n 2").status, 5);
 }
@@ -82,10 +83,52 @@ TEST_F(Supervisor, ASignalEndsThePauseAndTheRun) {
   EXPECT_EQ(content("count"), "1\n");
 }
 
+// mpirun itself would end its ranks a second after SIGTERM. What launch asks of it in its place, it passes on to ranks on other hosts.
+TEST_F(Supervisor, ASignalToMpirunIsPassedOnToTheRanks) {
+  const ShellOutcome o =
+      launch({"trap 'exit 143' USR1; kill -TERM $$; for ((i = 0; i < 300; ++i)); do sleep 0.1; done"}, "-n 2 --restarts 5");
+  EXPECT_EQ(o.status, 143) << o.text;
+  EXPECT_EQ(content("count"), "1\n");
+}
+
+// Slurm at the end of a job's time, and systemd, signal all of its processes.
+TEST_F(Supervisor, OneStopMaySignalLaunchTwice) {
+  const ShellOutcome o =
+      launch({"trap 'sleep 1.5; exit 143' USR1; trap 'exit 99' INT; kill -TERM $PPID; sleep 0.3; kill -TERM $PPID; sleep 20"}, "-n 2");
+  EXPECT_EQ(o.status, 143) << o.text;
+}
+
+TEST_F(Supervisor, RanksDoNotOutliveMpirun) {
+  const std::string rank = "sleep 15 2>/dev/null | '" STARLING_BINARY "' evaluate --references /dev/null --hypotheses /dev/stdin & ";
+  const auto begin = std::chrono::steady_clock::now();
+  const ShellOutcome o = launch({rank + "sleep 1.5; kill -9 $$"}, "-n 2");
+  EXPECT_EQ(o.status, 137) << o.text;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(13));
+  EXPECT_THAT(o.text, HasSubstr("mpirun has ended, but ranks of this host have not; killing them"));
+}
+
+// A model on two ranks continues on two of the three that are left.
+TEST_F(Supervisor, WhatIsLeftOfTheRanksIsWholeReplicas) {
+  write("agent", "#!/bin/bash\n[[ \" $* \" != *' beta '* ]]\n");
+  std::filesystem::permissions(path("agent"), std::filesystem::perms::owner_all);
+  const ShellOutcome o = launch({save(10) + "; exit 5", "exit 0"}, "--hosts alpha:3,beta:1 --restarts 1 --restart-pause 0s",
+                                "OMPI_MCA_plm_rsh_agent='" + path("agent") + "'", "--parallel.pipeline 2");
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(content("arguments"), HasSubstr("-n 4 --host alpha:3,beta:1 "));
+  EXPECT_THAT(content("arguments"), HasSubstr("-n 2 --host alpha:3 "));
+}
+
+// As when the text has a line that cannot be read: the start takes its directory away again.
+TEST_F(Supervisor, ARunWithoutADirectoryIsGivenUp) {
+  const ShellOutcome o = launch({"exit 3"}, "-n 2 --restarts 50 --restart-pause 0.01s");
+  EXPECT_EQ(o.status, 3);
+  EXPECT_THAT(o.text, HasSubstr("3 starts in a row have made no checkpoint"));
+}
+
 // mpirun that hears no signal is killed after the grace and what it needs to end.
 TEST_F(Supervisor, NothingOutlastsTheGrace) {
   const auto begin = std::chrono::steady_clock::now();
-  const ShellOutcome o = launch({"trap '' TERM; kill -TERM $PPID; echo $$ > pid; for ((i = 0; i < 600; ++i)); do sleep 0.1; done"},
+  const ShellOutcome o = launch({"trap '' USR1 INT; kill -TERM $PPID; echo $$ > pid; for ((i = 0; i < 600; ++i)); do sleep 0.1; done"},
                                 "-n 2 --grace 1s --restarts 3");
   EXPECT_EQ(o.status, 137) << o.text;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));

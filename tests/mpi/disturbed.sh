@@ -4,7 +4,9 @@
 #   freeze   a rank is stopped (SIGSTOP)            the other names it after the deadline, launch starts the run again
 #   rank     SIGTERM to a rank                      all save and end, launch starts the run again
 #   launch   SIGTERM to launch                      all save and end; the same command continues
-#   mpirun   SIGTERM to mpirun, which ends its ranks a second later; launch starts the run again
+#   mpirun   SIGTERM to mpirun                      likewise
+#   job      SIGTERM to launch, mpirun and ranks    likewise, as at the end of a job's time
+#   orphans  mpirun is killed                       its ranks end too, launch starts the run again
 #   link     a host's network goes down             all end; the same command continues (needs root: tools/network.sh)
 # All ranks are gone within the deadline and 5 s, the run ends as one that nobody disturbed, bit for bit, and neither a process nor a
 # temporary file is left.
@@ -12,7 +14,7 @@
 set -euo pipefail
 starling=$(realpath "$1") rounds=${2:-1} kinds=("${@:3}")
 network=$(dirname "$(realpath "$0")")/../../tools/network.sh
-[[ ${#kinds[@]} -gt 0 ]] || kinds=(kill freeze rank launch mpirun link)
+[[ ${#kinds[@]} -gt 0 ]] || kinds=(kill freeze rank launch mpirun job orphans link)
 work=$(mktemp -d)
 trap 'cd /; rm -rf "$work"; [[ $kind != link ]] || "$network" down' EXIT
 cd "$work"
@@ -80,11 +82,15 @@ with_launch() {
     rank) kill -TERM "$victim" ;;
     launch) kill -TERM $pid ;;
     mpirun) kill -TERM "$mpirun" ;;
+    job) kill -TERM $pid "$mpirun" "${pids[@]}" ;;
+    orphans) kill -9 "$mpirun" ;;
   esac
   all_gone "${pids[@]}" "$mpirun"
   wait $pid || status=$?
-  if [[ $kind == launch ]]; then
+  if [[ $kind == launch || $kind == mpirun || $kind == job ]]; then
     ((status == 143)) || failed "launch ended with status $status, not 143"
+    ! grep -q "restart 1 of 3" "$run.log" || failed "it was started again"
+    grep -q "stopped by signal 15; the same command continues" "$run.log" || failed "it was not saved"
     "${launch[@]}" -- "${train[@]}" --train.output "$run" >> "$run.log" 2>&1 || failed "it was not continued"
   else
     ((status == 0)) || failed "launch ended with status $status"
