@@ -32,6 +32,24 @@ void require_one_configuration(const Config& config, Communicator& comm) {
                       r, comm.host(r), comm.host(0), all[static_cast<size_t>(r)], all[0]));
 }
 
+// Where hosts share no disk, only that of rank 0 has checkpoints: a run whose rank 0 moves to another host is not to begin anew unnoticed.
+void require_newest_checkpoint(RunParts& run) {
+  Communicator& comm = run.comm();
+  if (comm.size() == 1 || run.config.train.restart) return;
+  run.wait_for_first();  // it may still be tidying up
+  int64_t newest = newest_step(*run.files, run.config.train.output);
+  if (run.first() && run.directory->checkpoint()) newest = std::max(newest, run.directory->checkpoint()->step);
+  const std::vector<std::string> all = gather_texts(comm, std::to_string(newest));
+  const int64_t of_first = std::stoll(all[0]);
+  for (int r = 1; r < comm.size(); ++r)
+    if (const int64_t step = std::stoll(all[static_cast<size_t>(r)]); step > of_first)
+      throw ConfigError(
+          fmt::format("{}: rank {} on {} has a checkpoint of update {}, but rank 0 on {} {}: start rank 0 on that host, or copy "
+                      "the directory to rank 0's; to begin anew, remove it",
+                      run.config.train.output, r, comm.host(r), step, comm.host(0),
+                      of_first < 0 ? "has none" : fmt::format("only has that of update {}", of_first)));
+}
+
 // Sends the vocabularies, which rank 0 has trained or loaded, to all ranks.
 void share_vocabularies(RunParts& run) {
   if (run.comm().size() == 1) return;
@@ -183,10 +201,9 @@ void set_up(RunParts& run) {
     run.cards = std::move(cards.held);
   }
   run.mesh.emplace(run.comm(), config.parallel);
-  if (run.first()) {
-    run.directory.emplace(*run.files, config, run.backend->threads(), run.say);
-    run.vocabularies.emplace(run.directory->vocabularies());
-  }
+  if (run.first()) run.directory.emplace(*run.files, config, run.backend->threads(), run.say);
+  require_newest_checkpoint(run);
+  if (run.first()) run.vocabularies.emplace(run.directory->vocabularies());
   share_vocabularies(run);
   const ModelVocabulary sizes = run.vocabularies->sizes();
   const ModelPart part = part_of(*run.mesh, config.model, sizes, *run.backend);

@@ -54,6 +54,17 @@ TEST_F(RunOwnership, EveryNameThatTrainingMakesIsInTheList) {
   EXPECT_FALSE(is_run_directory(directory_.string()));
 }
 
+// Without a shared disk only the host of rank 0 has checkpoints; here another rank's host has them.
+TEST_F(RunOwnership, ARunDoesNotBeginAnewWhereRankZeroHasMoved) {
+  train_simulated({config("alpha"), config("beta")});
+  EXPECT_EQ(names("alpha/checkpoints"), (std::set<std::string>{"step-00000002", "step-00000004"}));
+  const std::string refusal = error<ConfigError>([&] { train_simulated({config("beta"), config("alpha")}); });
+  EXPECT_THAT(refusal,
+              HasSubstr(": rank 1 on node1 has a checkpoint of update 4, but rank 0 on node0 has none: start rank 0 on that host"));
+  const std::vector<Override> on{{"train.max-steps", "6"}};
+  train_simulated({config("alpha", on), config("beta", on)});
+}
+
 TEST_F(RunOwnership, AnotherNormalizationIsRefusedAndTheTruthIsWrittenDown) {
   EXPECT_EQ(run_training(config("first", {{"vocab.normalization", "nmt_nfkc"}})), 0);
   const auto refusal = [&](const std::string& run, std::vector<Override> more) {

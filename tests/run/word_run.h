@@ -51,13 +51,14 @@ class WordRunTest : public testing::Test {
     return all;
   }
   Config config(const std::string& run, const std::vector<Override>& more = {}) const { return load_run_config("", given(run, more)); }
-  static void train_simulated(const Config& c, int ranks) {
+  static void train_simulated(const Config& c, int ranks) { train_simulated(std::vector<Config>(static_cast<size_t>(ranks), c)); }
+  static void train_simulated(const std::vector<Config>& of_ranks) {
     Scenario scenario;
-    scenario.ranks = ranks;
+    scenario.ranks = static_cast<int>(of_ranks.size());
     simulate(scenario, [&](World& world) {
       TrainingWatch watch;
       watch.silent = true, watch.signals = false;
-      run_training(c, world, watch);
+      run_training(of_ranks[static_cast<size_t>(world.comm->rank())], world, watch);
     });
   }
   std::set<std::string> names(const std::string& directory) const {
