@@ -97,7 +97,7 @@ try:
     writer = threading.Thread(target=write)
     writer.start()
     updates, heap, start, told = [], 0, time.monotonic(), 0
-    while time.monotonic() - start < seconds:
+    while told <= seconds:
         time.sleep(2)
         value = ask("Runtime.evaluate", session, returnByValue=True, expression="window.starlingWatch ? [starlingWatch.lastUpdateMs, "
                     "performance.memory.usedJSHeapSize, starlingWatch.runs.length] : null")["result"].get("value")
@@ -105,7 +105,7 @@ try:
             continue
         updates.append(value[0])
         heap = max(heap, value[1])
-        if time.monotonic() - start > told:
+        if time.monotonic() - start >= told:
             told += max(seconds / 12, 5)
             resident = re.search(r"VmHWM:\s*(\d+)", pathlib.Path(f"/proc/{server.pid}/status").read_text())
             ordered = sorted(updates)

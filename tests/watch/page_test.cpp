@@ -90,6 +90,17 @@ TEST_F(WatchPageTest, ShowsRunsChartsRanksSentencesAndLog) {
   EXPECT_GT(browser_->value("document.querySelectorAll('#charts path.line').length").get<int>(), 3);
 }
 
+// Translations are kept only if a run is told to.
+TEST_F(WatchPageTest, SaysHowToSeeSentences) {
+  open();
+  const std::string choose = "[...document.querySelectorAll('#rows tr')].find(row => row.innerText.includes('bad')).click()";
+  browser_->value(choose);
+  EXPECT_TRUE(browser_->value("document.querySelector('#sentences').hidden").get<bool>()) << "it has no validation text";
+  append("<script>bad()/config.yml", "valid:\n  source: v.en\n  target: v.de\n");
+  ASSERT_TRUE(browser_->becomes_true("!document.querySelector('#sentences').hidden"));
+  EXPECT_THAT(text("#sentence-text"), HasSubstr("valid.keep-translations: true"));
+}
+
 TEST_F(WatchPageTest, FollowsARunThatGoesOn) {
   open();
   record("good", {{"type", "start"}, {"step", 500}});
