@@ -14,6 +14,7 @@
 #include "backend/meta.h"
 #include "base/files.h"
 #include "base/system_reason.h"
+#include "base/this_host.h"
 #include "doctor/doctor.h"
 #include "models/model.h"
 
@@ -23,9 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kBlock = 1 << 20;
-constexpr int kBlocks = 64, kSyncs = 15;
-constexpr double kSlow = 50e6;     // bytes/s
-constexpr double kSlowSync = 0.2;  // seconds
+constexpr int kBlocks = 64, kBlocksSynced = 8, kSyncs = 15;
+constexpr double kWriteSeconds = 8, kSyncSeconds = 4;  // after which a slow disk has told enough
+constexpr double kSlow = 50e6;                         // bytes/s
+constexpr double kSlowSync = 0.2;                      // seconds
 constexpr int64_t kLittleRoom = int64_t{1} << 30;
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -94,7 +96,7 @@ Examined examine_disk(const std::string& directory, int64_t bytes, int64_t check
     if (info.f_files > 0 && info.f_favail < 1000)
       add(Level::problem, fmt::format("files: only {} more fit", info.f_favail), "remove small files");
   }
-  const Trial trial(fmt::format("{}/.starling-doctor-{}", there, getpid()));
+  const Trial trial(fmt::format("{}/.starling-doctor-{}-{}", there, this_host(), getpid()));  // hosts may share the disk
   if (trial.open_failed()) {
     add(Level::problem, fmt::format("writing: {}", system_reason(errno)), fmt::format("write elsewhere ({}), or change the owner", key));
     return disk;
@@ -102,12 +104,16 @@ Examined examine_disk(const std::string& directory, int64_t bytes, int64_t check
   const std::vector<char> block(kBlock, 'x');
   double start = seconds();
   bool whole = true;
-  for (int i = 0; i < kBlocks && whole; ++i) whole = trial.write(block);
+  int blocks = 0;
+  while (blocks < kBlocks && whole && seconds() - start < kWriteSeconds) {
+    whole = trial.write(block);
+    if (++blocks % kBlocksSynced == 0) whole = whole && trial.sync();
+  }
   if (!whole || !trial.sync()) {
     add(Level::problem, fmt::format("writing {} MiB: {}", kBlocks, system_reason(errno)), "make room, raise the quota, or write elsewhere");
     return disk;
   }
-  const double speed = static_cast<double>(kBlock) * kBlocks / (seconds() - start);
+  const double speed = static_cast<double>(kBlock) * blocks / (seconds() - start);
   const std::string fast = fmt::format("speed: {:.0f} MB/s, written and synced", speed / 1e6);
   if (speed < kSlow)
     add(Level::note, fast,
@@ -117,7 +123,7 @@ Examined examine_disk(const std::string& directory, int64_t bytes, int64_t check
     add(Level::fine, fast);
   std::vector<double> syncs;
   const std::vector<char> little(4096, 'x');
-  for (int i = 0; i < kSyncs; ++i) {
+  for (const double begin = seconds(); syncs.size() < kSyncs && seconds() - begin < kSyncSeconds;) {
     start = seconds();
     if (!trial.write(little) || !trial.sync()) break;
     syncs.push_back(seconds() - start);

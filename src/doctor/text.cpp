@@ -1,14 +1,22 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/utf8.h"
 #include "data/corpus.h"
+#include "data/line_reader.h"
 #include "doctor/doctor.h"
 
 namespace starling {
@@ -18,8 +26,9 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kPairs = 2000;
 constexpr int kRandomLines = 200;
-constexpr double kMany = 0.05;  // share of pairs from which something is said of them
-constexpr int64_t kRatio = 4;   // characters of one side over those of the other
+constexpr auto kSampleTime = std::chrono::seconds(2);  // for each file
+constexpr double kMany = 0.05;                         // share of pairs from which something is said of them
+constexpr int64_t kRatio = 4;                          // characters of one side over those of the other
 
 struct PairCounts {
   int64_t pairs = 0, empty = 0, same = 0, unequal = 0, repeated = 0;
@@ -45,16 +54,23 @@ PairCounts look_at(const CorpusFiles& files) {
   return counts;
 }
 
+// Whether a file begins as an archive does, whatever its name.
+bool is_archive(const std::string& path) {
+  char head[16] = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(head, sizeof head);
+  return open_archive({head, static_cast<size_t>(file.gcount())}) != nullptr;
+}
+
 // Reads lines at random places of a plain file, the same ones each time. Returns what is wrong with the first that is not text, or "".
 std::string wrong_line(const std::string& path) {
-  if (path.ends_with(".gz") || path.ends_with(".zst")) return "";
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) return "";
   const auto size = static_cast<uint64_t>(fs::file_size(path, error));
   if (error || size == 0) return "";
   std::ifstream file(path, std::ios::binary);
   Random random(size, 1);
-  for (int i = 0; i < kRandomLines; ++i) {
+  const auto until = std::chrono::steady_clock::now() + kSampleTime;
+  for (int i = 0; i < kRandomLines && std::chrono::steady_clock::now() < until; ++i) {
     file.clear();
     file.seekg(static_cast<std::streamoff>(random.below(size)));
     std::string line;
@@ -65,6 +81,31 @@ std::string wrong_line(const std::string& path) {
     if (invalid_utf8_offset(line)) return fmt::format("a line before byte {} is not UTF-8", at);
   }
   return "";
+}
+
+// Reads the beginning of an archive, in which there are no random places. Throws DataError for a line that is not text.
+void read_archive(const std::string& path, int64_t most_bytes, std::vector<Finding>& found) {
+  LineReader reader(path);
+  int64_t bytes = 0;
+  const auto until = std::chrono::steady_clock::now() + kSampleTime;
+  for (std::string_view line; reader.next(line);) {
+    bytes += static_cast<int64_t>(line.size()) + 1;
+    const bool late = reader.line_number() % 1024 == 0 && std::chrono::steady_clock::now() > until;
+    if (bytes < most_bytes && !late) continue;
+    found.push_back({Level::fine,
+                     fmt::format("{}: the first {} lines ({} MiB) are text; the rest of the archive was not read", path,
+                                 reader.line_number(), std::max<int64_t>(bytes >> 20, 1)),
+                     ""});
+    return;
+  }
+}
+
+void look_further(const std::string& path, int64_t archive_bytes, std::vector<Finding>& found) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return;
+  if (is_archive(path)) return read_archive(path, archive_bytes, found);
+  if (const std::string wrong = wrong_line(path); !wrong.empty())
+    found.push_back({Level::problem, fmt::format("{}: {}", path, wrong), "convert the file to UTF-8 (iconv), or remove such lines"});
 }
 
 void add_counts(const std::string& name, const PairCounts& c, std::vector<Finding>& found) {
@@ -84,32 +125,62 @@ void add_counts(const std::string& name, const PairCounts& c, std::vector<Findin
   if (found.size() == before) found.push_back({Level::fine, fmt::format("{}: the first {} pairs look well", name, c.pairs), ""});
 }
 
-void examine(const std::string& name, const CorpusFiles& files, std::vector<Finding>& found) {
+void examine(const std::string& name, const CorpusFiles& files, int64_t archive_bytes, std::vector<Finding>& found) {
   try {
     add_counts(name, look_at(files), found);
+    for (const std::string& path : {files.source, files.target, files.tsv}) look_further(path, archive_bytes, found);
   } catch (const Error& e) {
     found.push_back({Level::problem, e.what(), ""});  // it says what to do
-    return;
   }
-  for (const std::string& path : {files.source, files.target, files.tsv})
-    if (const std::string wrong = path.empty() ? "" : wrong_line(path); !wrong.empty())
-      found.push_back({Level::problem, fmt::format("{}: {}", path, wrong), "convert the file to UTF-8 (iconv), or remove such lines"});
+}
+
+// Returns why a file cannot be read, or "". It is not opened if it is a pipe, whose text would be lost.
+std::string why_unreadable(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return std::strerror(errno);
+  if (S_ISDIR(info.st_mode)) return "it is a directory";
+  if (!S_ISREG(info.st_mode)) return "";
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  char byte = 0;
+  const bool fine = file >= 0 && read(file, &byte, 1) >= 0;
+  const std::string why = fine ? "" : std::strerror(errno);
+  if (file >= 0) close(file);
+  return why;
 }
 
 }  // namespace
 
-Examined examine_texts(const Config& config) {
+Examined examine_texts(const Config& config, int64_t archive_bytes) {
   Examined texts{"text", {}};
   for (const CorpusFiles& files : config.data.train) {
     if (!files.tsv.empty() && is_pipe(files.tsv))
       texts.findings.push_back({Level::fine, files.name() + ": a pipe, which only a training may read", ""});
     else
-      examine(files.name(), files, texts.findings);
+      examine(files.name(), files, archive_bytes, texts.findings);
   }
   if (config.valid.enabled())
-    for (const ValidSet& set : config.valid.texts()) examine(set.source, CorpusFiles{set.source, set.target, "", 1}, texts.findings);
+    for (const ValidSet& set : config.valid.texts())
+      examine(set.source, CorpusFiles{set.source, set.target, "", 1}, archive_bytes, texts.findings);
   if (config.data.train.empty())
     texts.findings.push_back({Level::note, "no corpus is named", "give a configuration (-c run.yml) to have its text looked at"});
+  return texts;
+}
+
+Examined examine_text_files(const Config& config) {
+  std::set<std::string> paths;
+  for (const CorpusFiles& c : config.data.train)
+    paths.insert({c.source, c.target, c.tsv, c.sentence_weights, c.aligned_in_column() ? "" : c.alignment});
+  if (config.valid.enabled())
+    for (const ValidSet& set : config.valid.texts()) paths.insert({set.source, set.target});
+  paths.erase("");
+  Examined texts{"text", {}};
+  for (const std::string& path : paths)
+    if (const std::string why = why_unreadable(path); !why.empty())
+      texts.findings.push_back(
+          {Level::problem, fmt::format("{}: cannot be read: {}", path, why),
+           "copy the file there, under the same path and readable for this user (rsync), or put it into a directory that all hosts see"});
+  if (texts.findings.empty() && !paths.empty())
+    texts.findings.push_back({Level::fine, fmt::format("{} can be read", counted(paths.size(), "file")), ""});
   return texts;
 }
 

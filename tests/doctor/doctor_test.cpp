@@ -5,18 +5,21 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "backend/backend.h"
 #include "base/affinity.h"
+#include "base/error.h"
 #include "sim/simulate.h"
 
 namespace starling {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::Contains;
 using testing::Field;
 using testing::HasSubstr;
@@ -129,18 +132,119 @@ TEST_F(Doctor, FindsWhatIsWrongWithText) {
   EXPECT_THAT(examine_texts(missing).findings, found(Level::problem, directory_ + "/nowhere"));
 }
 
-TEST_F(Doctor, RanksMeetAndOnlyTheFirstTells) {
+// There are no random places in an archive: its beginning is read, whatever its name.
+TEST_F(Doctor, ReadsTheBeginningOfArchives) {
+  const auto archive = [&](const std::string& name, const std::string& content) {
+    gzFile file = gzopen((directory_ + "/" + name).c_str(), "wb1");
+    gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
+    gzclose(file);
+    return directory_ + "/" + name;
+  };
+  const auto house = [](int i) { return fmt::format("house number {}", i); };
+  Config c = parse_config("", "test");
+  c.data.train = {{archive("a.gz", lines(5000, house)), archive("b", lines(5000, house)), "", 1}};
+  EXPECT_THAT(examine_texts(c).findings, testing::Not(Contains(Field(&Finding::level, Level::problem))));
+  archive("b", lines(4000, house) +
+                   "Stra\xdf"
+                   "e\n");
+  EXPECT_THAT(examine_texts(c).findings, found(Level::problem, "/b:4001: invalid UTF-8"));
+  archive("b", lines(9000, [&](int i) { return i < 8000 ? std::string(1023, 'x') : "Stra\xdf"; }));
+  c.data.train[0].source = archive("a", lines(9000, house));
+  EXPECT_THAT(examine_texts(c, 7 << 20).findings,
+              found(Level::fine, "/b: the first 7168 lines (7 MiB) are text; the rest of the archive was not read"));
+  EXPECT_THAT(examine_texts(c).findings, found(Level::problem, "/b:8001: invalid UTF-8"));
+}
+
+TEST_F(Doctor, OtherHostsNeedTheFilesToo) {
+  Config c = text("one\n", "eins\n");
+  c.train.output = directory_ + "/run";
+  c.valid.source = directory_ + "/a", c.valid.target = directory_ + "/b";
+  const auto topic = [](const std::vector<Examined>& all, const std::string& name) {
+    for (const Examined& examined : all)
+      if (examined.topic.starts_with(name)) return examined.findings;
+    return std::vector<Finding>();
+  };
+  std::vector<Examined> all = examine_other_host(c, "");
+  EXPECT_THAT(topic(all, "machine"), Contains(Field(&Finding::what, HasSubstr("cores: "))));
+  EXPECT_THAT(topic(all, "disk of "), Contains(Field(&Finding::what, HasSubstr("room: "))));
+  EXPECT_THAT(topic(all, "text"), found(Level::fine, "2 files can be read"));
+  std::filesystem::remove(directory_ + "/b");
+  std::filesystem::create_directory(directory_ + "/c");
+  c.data.train[0].sentence_weights = directory_ + "/c";
+  const Examined texts = examine_text_files(c);
+  EXPECT_THAT(texts.findings, found(Level::problem, "/b: cannot be read: No such file or directory"));
+  EXPECT_THAT(texts.findings, found(Level::problem, "/c: cannot be read: it is a directory"));
+  EXPECT_EQ(texts.findings.size(), 2u);
+  all = examine_other_host({}, "my.yml: cannot be opened");
+  EXPECT_THAT(topic(all, "configuration"), found(Level::problem, "my.yml: cannot be opened"));
+}
+
+Scenario three_hosts() {
   Scenario scenario;
   scenario.ranks = 3;
   scenario.network.preset = "10gbe";
-  std::vector<Examined> told(3);
-  simulate(scenario, [&](World& world) { told[static_cast<size_t>(world.comm->rank())] = examine_ranks(world); });
-  EXPECT_THAT(told[0].findings, found(Level::fine, "3 ranks of Starling "));
-  EXPECT_EQ(std::count_if(told[0].findings.begin(), told[0].findings.end(),
-                          [](const Finding& f) { return f.what.find(" one way, ") != std::string::npos; }),
-            3);
-  EXPECT_THAT(told[1].findings, IsEmpty());
-  EXPECT_THAT(told[2].findings, IsEmpty());
+  return scenario;
+}
+
+// Runs body on simulated ranks, and returns what each of them got.
+std::vector<std::vector<Examined>> on_ranks(const Scenario& scenario, const std::function<std::vector<Examined>(World&)>& body) {
+  std::vector<std::vector<Examined>> told(static_cast<size_t>(scenario.ranks));
+  simulate(scenario, [&](World& world) { told[static_cast<size_t>(world.comm->rank())] = body(world); });
+  return told;
+}
+
+TEST_F(Doctor, RanksMeetAndOnlyTheFirstTells) {
+  const auto told = on_ranks(three_hosts(), [](World& world) { return std::vector<Examined>{examine_ranks(world), examine_links(world)}; });
+  EXPECT_EQ(told[0][0].topic, kRanksTopic);
+  EXPECT_THAT(told[0][0].findings, found(Level::fine, "3 ranks of Starling "));
+  std::vector<std::string> pairs;
+  for (const Finding& f : told[0][1].findings)
+    if (f.what.find(" one way, ") != std::string::npos) pairs.push_back(f.what.substr(0, f.what.find(':')));
+  EXPECT_THAT(pairs, testing::ElementsAre("node0 and node1", "node1 and node2", "node0 and node2"));
+  for (const size_t rank : {1, 2})
+    for (const Examined& examined : told[rank]) EXPECT_THAT(examined.findings, IsEmpty());
+}
+
+TEST_F(Doctor, SaysHowManyPairsAreNotMeasured) {
+  const auto told = on_ranks(three_hosts(), [](World& world) { return std::vector<Examined>{examine_links(world, 2)}; });
+  EXPECT_THAT(told[0][0].findings, found(Level::note, "2 of 3 pairs of hosts were measured, neighbours in the list first; 1 were not"));
+  EXPECT_THAT(told[1][0].findings, IsEmpty());
+}
+
+TEST_F(Doctor, NamesTheHostThatNoMessageReaches) {
+  Scenario scenario = three_hosts();
+  scenario.link_faults.push_back({.node = 2, .factor = 0});
+  try {
+    on_ranks(scenario, [](World& world) { return std::vector<Examined>{examine_ranks(world)}; });
+    FAIL();
+  } catch (const PeerError& e) {
+    EXPECT_THAT(e.what(), AnyOf(HasSubstr("no message gets through between node0 and node2 within 10 s: "),
+                                HasSubstr("no message gets through between node1 and node2 within 10 s: "),
+                                HasSubstr("no message gets through between node2 and node0, node1 within 10 s: ")));
+  }
+}
+
+TEST_F(Doctor, TellsOfOtherHostsWhatEachHasFoundOnce) {
+  Scenario scenario = three_hosts();
+  scenario.ranks = 6;
+  scenario.network.ranks_per_node = 2;
+  const Finding cores{Level::fine, "cores: 4", ""}, readable{Level::fine, "1 file can be read", ""},
+      missing{Level::problem, "a: cannot be read", "copy it"};
+  const auto told = on_ranks(scenario, [&](World& world) {
+    const Finding memory{Level::note, fmt::format("memory of rank {}", world.comm->rank()), "more"};
+    std::vector<Examined> own{{"machine", {cores, memory}}, {"text", {readable}}};
+    if (world.comm->rank() == 4) own[1].findings = {missing};
+    return gather_findings(*world.comm, own);
+  });
+  std::string report;
+  for (const Examined& examined : told[0]) report += findings_text(examined);
+  EXPECT_EQ(report,
+            "machine on node1, node2\n  ok      cores: 4\n"
+            "machine on node1\n  note    memory of rank 2\n          mend: more\n"
+            "machine on node2\n  note    memory of rank 4\n          mend: more\n"
+            "text on node1\n  ok      1 file can be read\n"
+            "text on node2\n  PROBLEM a: cannot be read\n          mend: copy it\n");
+  for (size_t rank = 1; rank < 6; ++rank) EXPECT_THAT(told[rank], IsEmpty());
 }
 
 TEST_F(Doctor, ReadsAsAReport) {
