@@ -338,7 +338,8 @@ class FaultRuns::Trial {
     add("ranks without the directory", a.apart > 0);
     if (a.disk.at > 0 && run_.memory.operations() >= a.disk.at)
       add(a.disk.fault == Fault::crash ? "power cuts" : a.disk.fault == Fault::io_error ? "failing operations" : "torn writes", 1);
-    add("saves that failed", std::exchange(run_.failed_saves, 0));
+    const int64_t failed = std::exchange(run_.failed_saves, 0);
+    add("saves that failed", failed), add("full disks", a.disk.at == 0 && failed > 0);
     add("deadlines", result.error && result.failure.find("waited") != std::string::npos);
   }
 

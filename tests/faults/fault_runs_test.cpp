@@ -28,7 +28,7 @@ TEST_F(FaultRunsTest, WhateverGoesWrongTheRunEndsAsTheUndisturbedOne) {
   for (const char* what :
        {"slow ranks", "networks cut", "slow links", "messages lost", "messages delayed", "messages doubled", "ranks killed",
         "other numbers of ranks", "told to stop", "ranks without the directory", "power cuts", "failing operations", "torn writes",
-        "saves that failed", "deadlines", "machines started again", "corrupt files"})
+        "saves that failed", "full disks", "deadlines", "machines started again", "corrupt files"})
     EXPECT_GT(all.happened[what], 0) << what;
 }
 

@@ -32,13 +32,17 @@ void bad_network(Draw& draw, Scenario& s, const Extent& extent) {
     s.message_faults.push_back({.lost = draw.between(0, 0.05), .delayed = draw.between(0, 0.3), .doubled = draw.between(0, 0.3)});
 }
 
+void full_disk(Draw& draw, FaultPlan& disk, const Extent& extent) {
+  disk.capacity_bytes = static_cast<int64_t>(draw.between(0.1, 1) * static_cast<double>(extent.disk_bytes));
+}
+
 void bad_disk(Draw& draw, FaultPlan& disk, const Extent& extent) {
   disk.at = draw.upto(extent.disk_operations);
   disk.fault = static_cast<Fault>(draw.below(3));
   disk.surviving = static_cast<Surviving>(draw.below(4));
   disk.can_exchange = draw.chance(0.8);
   disk.seed = static_cast<uint64_t>(draw.upto(1 << 20));
-  if (draw.chance(0.25)) disk.capacity_bytes = static_cast<int64_t>(draw.between(0.1, 1) * static_cast<double>(extent.disk_bytes));
+  if (draw.chance(0.25)) full_disk(draw, disk, extent);
 }
 
 }  // namespace
@@ -56,7 +60,10 @@ std::vector<Attempt> draw_attempts(uint64_t seed, const Layout& layout, const Ex
     if (draw.chance(0.4)) slow_ranks(draw, s, extent);
     if (draw.chance(0.5)) bad_network(draw, s, extent);
     if (draw.chance(0.6)) s.crashes.push_back({draw.below(s.ranks), draw.between(0, 1.2 * extent.seconds)});
-    if (draw.chance(0.5)) bad_disk(draw, a.disk, extent);
+    if (draw.chance(0.5))
+      bad_disk(draw, a.disk, extent);
+    else if (draw.chance(0.3))
+      full_disk(draw, a.disk, extent);
     if (draw.chance(0.1)) a.stop_at = draw.upto(extent.updates);
     if (draw.chance(0.15) && s.ranks > 1) a.apart = 1 + draw.below(s.ranks - 1);
     a.power = draw.chance(0.4);
