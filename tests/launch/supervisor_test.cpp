@@ -93,8 +93,8 @@ TEST_F(Supervisor, ASignalToMpirunIsPassedOnToTheRanks) {
 
 // Slurm at the end of a job's time, and systemd, signal all of its processes.
 TEST_F(Supervisor, OneStopMaySignalLaunchTwice) {
-  const ShellOutcome o =
-      launch({"trap 'sleep 1.5; exit 143' USR1; trap 'exit 99' INT; kill -TERM $PPID; sleep 0.3; kill -TERM $PPID; sleep 20"}, "-n 2");
+  const std::string again = "kill -TERM $PPID; for ((i = 0; i < 8; ++i)); do sleep 0.2; done; exit 143";
+  const ShellOutcome o = launch({"trap '" + again + "' USR1; trap 'exit 99' INT; kill -TERM $PPID; sleep 1"}, "-n 2");
   EXPECT_EQ(o.status, 143) << o.text;
 }
 
