@@ -1,6 +1,6 @@
 // The program `starling`: finds the verb, runs it, and is one of the three places where errors are caught. Exit status: 0 success, 1
-// internal error or out of memory, 2 wrong usage or configuration, 3 wrong data or a failed file operation, 5 another rank was lost; a verb
-// may return others.
+// internal error or out of memory, 2 wrong usage or configuration, 3 wrong data or a failed file operation, 4 a training diverged, 5
+// another rank was lost; a verb may return others.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>

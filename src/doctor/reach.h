@@ -10,7 +10,7 @@
 
 namespace starling {
 
-// In all a minute, whatever does not answer.
+// In all little more than a minute, whatever does not answer, and then the examination.
 struct ReachLimits {
   CommandLimits ssh{12};       // to all hosts at once
   CommandLimits start{15};     // of a process on each host, by one mpirun

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kEndSeconds = 5;      // that mpirun has to end its ranks before it is killed
 constexpr double kLingerSeconds = 5;   // after which what is left is ended: mpirun without ranks here, or ranks without mpirun
-constexpr double kOneStopSeconds = 2;  // within which a second SIGTERM is taken for the first: all processes of a job get it
+constexpr double kOneStopSeconds = 2;  // within which a second signal is taken for the first: all processes of a job get it
 constexpr int kRankLost = 5;           // exit status
 
 std::string find_mpirun() {
@@ -164,7 +164,8 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
   MpirunEnd end;
   enum { running, stopping, ending } phase = running;
   bool lingers = false;
-  std::vector<pid_t> ranks;  // that were seen last
+  int stop_signal = SIGTERM;  // or what came in its place
+  std::vector<pid_t> ranks;   // that were seen last
   Clock::time_point until = Clock::time_point::max(), ranks_until = until, one_stop;
   const auto in = [](double seconds) {
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -172,9 +173,10 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
   while (!ended(child, end.status)) {
     const int signal = signals.wait(kTick);
     const bool late = Clock::now() >= until;
-    const bool told = signal != 0 && signal != SIGCHLD, again = phase == stopping && signal == SIGTERM && Clock::now() < one_stop;
+    const bool told = signal != 0 && signal != SIGCHLD, again = phase == stopping && (signal == SIGHUP || Clock::now() < one_stop);
     if ((told && !again) || (phase == running && told_to_stop(child))) {
       end.stopped = true;
+      if (told) stop_signal = signal;
       if (phase == running) one_stop = in(kOneStopSeconds);
       pass_on_stop(child, phase == running);
       if (phase == running && grace_seconds > 0) until = in(grace_seconds);
@@ -202,6 +204,7 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
     }
   }
   end_what_is_left(std::move(ranks));
+  if (end.stopped && end.status == 128 + SIGUSR1) end.status = 128 + stop_signal;  // ranks elsewhere got SIGUSR1
   if (lingers && !end.stopped) end.status = kRankLost;
   return end;
 }

@@ -32,7 +32,7 @@ RestartPolicy::Decision RestartPolicy::after(int status, std::optional<int64_t> 
     return d;
   }
   const bool progress = newest && *newest > newest_.value_or(-1);
-  fruitless_ = progress || !newest ? 0 : fruitless_ + 1;
+  fruitless_ = progress || (!newest && status != 2) ? 0 : fruitless_ + 1;
   newest_ = newest;
   d.why = meaning_of(status);
   if (restarts_ == most_) {
@@ -43,7 +43,7 @@ RestartPolicy::Decision RestartPolicy::after(int status, std::optional<int64_t> 
     d.why += fmt::format(
         "; {} starts in a row have made no {}: mend what the messages above say, or save more often "
         "(checkpoint.every, checkpoint.minutes)",
-        kFruitless, *newest < 0 ? "checkpoint" : fmt::format("newer checkpoint than that of update {}", *newest));
+        kFruitless, newest.value_or(-1) < 0 ? "checkpoint" : fmt::format("newer checkpoint than that of update {}", *newest));
     return d;
   }
   d.restart = true;

@@ -82,7 +82,7 @@ void RunCheckpoints::finish_before(bool last) {
   if (!under_way_) return;
   constexpr double kLong = 60;
   if (last) under_way_->save->skip_copy();
-  if (const double seconds = under_way_->wall.seconds() - under_way_->began; seconds > kLong && run_.first())
+  if (const double seconds = under_way_->wall.seconds() - under_way_->began; seconds > kLong && run_.first() && !last)
     run_.say(
         fmt::format("warning: the checkpoint of update {} has been written for {:.0f} s, and the next one is due: training waits for it; "
                     "save less often (checkpoint.every), or on a faster disk",

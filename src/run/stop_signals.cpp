@@ -25,7 +25,8 @@ void receive(int signal) {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
   const double now = static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  const bool kills = signal == SIGINT || (signal == SIGTERM && now - received_at >= StopSignals::kOneStop);
+  const bool at_once = signal == SIGINT && signal_received == SIGINT;
+  const bool kills = at_once || ((signal == SIGINT || signal == SIGTERM) && now - received_at >= StopSignals::kOneStop);
   if (signal_received != 0 && kills) {
     ::signal(signal, SIG_DFL);
     raise(signal);  // arrives when the handler returns

@@ -59,6 +59,11 @@ TEST(Restarts, WhereProgressIsNotKnown) {
   }
   EXPECT_EQ(longest, RestartPolicy::kLongestPause);
   EXPECT_FALSE(policy.after(5, std::nullopt).restart);
+  RestartPolicy refused(100, 1);
+  EXPECT_TRUE(refused.after(5, std::nullopt).restart);
+  EXPECT_TRUE(refused.after(2, std::nullopt).restart);
+  EXPECT_TRUE(refused.after(2, std::nullopt).restart);
+  EXPECT_FALSE(refused.after(2, std::nullopt).restart);
 }
 
 // A signal to a rank may be that of a host that goes down; one to launch does not come here (MpirunEnd::stopped).

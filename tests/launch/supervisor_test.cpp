@@ -50,7 +50,7 @@ TEST_F(Supervisor, DoesNotRepeatWhatIsRefusedOrStopped) {
   EXPECT_EQ(launch({"exit 2"}, "-n 2 --restarts 50").status, 2);
   EXPECT_EQ(content("count"), "1\n");
   std::filesystem::remove(path("count"));
-  EXPECT_EQ(launch({"trap 'exit 143' USR1; kill -TERM $PPID; sleep 1"}, "-n 2 --restarts 50").status, 143);
+  EXPECT_EQ(launch({"trap 'exit 138' USR1; kill -TERM $PPID; sleep 1"}, "-n 2 --restarts 50").status, 143);
   EXPECT_EQ(content("count"), "1\n");
   EXPECT_EQ(launch({"exit 5"}, "-n 2").status, 5);
 }
@@ -93,7 +93,7 @@ TEST_F(Supervisor, ASignalToMpirunIsPassedOnToTheRanks) {
 
 // Slurm at the end of a job's time, and systemd, signal all of its processes.
 TEST_F(Supervisor, OneStopMaySignalLaunchTwice) {
-  const std::string again = "kill -TERM $PPID; for ((i = 0; i < 8; ++i)); do sleep 0.2; done; exit 143";
+  const std::string again = "kill -TERM $PPID; kill -HUP $PPID; for ((i = 0; i < 8; ++i)); do sleep 0.2; done; exit 143";
   const ShellOutcome o = launch({"trap '" + again + "' USR1; trap 'exit 99' INT; kill -TERM $PPID; sleep 1"}, "-n 2");
   EXPECT_EQ(o.status, 143) << o.text;
 }

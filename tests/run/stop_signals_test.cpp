@@ -40,6 +40,7 @@ TEST(StopSignals, ASecondOneKills) {
 TEST(StopSignals, OneStopMayComeSeveralTimes) {
   EXPECT_EQ(end_after({SIGTERM, SIGTERM, SIGUSR1, SIGTERM}, 0.01), SIGTERM);
   EXPECT_EQ(end_after({SIGUSR1, SIGTERM}, 0.01), SIGUSR1);
+  EXPECT_EQ(end_after({SIGTERM, SIGINT}, 0.01), SIGTERM);
 }
 
 TEST(StopSignals, WhatWasIgnoredStaysIgnored) {
