@@ -57,15 +57,6 @@ std::string in_one_line(const std::string& output) {
   return text.size() > kMost ? text.substr(0, kMost) + " ..." : text;
 }
 
-std::vector<std::string> ssh_command() {
-  const char* agent = std::getenv("OMPI_MCA_plm_rsh_agent");
-  std::istringstream words(agent ? agent : "");
-  std::vector<std::string> command;
-  for (std::string word; words >> word;) command.push_back(word);
-  if (command.empty()) command = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
-  return command;
-}
-
 Finding ssh_failure(const std::string& host, const std::string& program, const CommandEnd& end, double seconds) {
   const auto problem = [&](const std::string& what, const std::string& mend) {
     return Finding{Level::problem, fmt::format("{}: {}", host, what), mend};

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "doctor/commands.h"
 #include "doctor/doctor.h"
+#include "launch/commands.h"
 
 namespace starling {
 

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/messages.h"
+#include "launch/blocked_signals.h"
 #include "launch/command.h"
 
 namespace starling {
@@ -90,39 +91,9 @@ void end_all(pid_t mpirun) {
   kill(mpirun, SIGKILL);
 }
 
-// The signals to stop, and the end of a child, blocked while this exists.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigemptyset(&waited_);
-    // A signal that is ignored, as under nohup, must stay ignored: if blocked, it would still be seen.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      struct sigaction now {};
-      sigaction(signal, nullptr, &now);
-      if (now.sa_handler != SIG_IGN) sigaddset(&waited_, signal);
-    }
-    std::signal(SIGCHLD, SIG_DFL);
-    sigaddset(&waited_, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &waited_, &before_);
-  }
-  ~BlockedSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  const sigset_t& before() const { return before_; }
-  // Returns the next signal, or 0 if none comes in time.
-  int wait(double seconds) const {
-    const auto whole = static_cast<time_t>(seconds);
-    const timespec time{whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
-    return std::max(sigtimedwait(&waited_, nullptr, &time), 0);
-  }
-
- private:
-  sigset_t waited_{}, before_{};
-};
-
-// Starts a program in a process group of its own, so that Ctrl-C reaches only this process, and without input. is_mpirun: it would kill its
-// ranks a second after SIGTERM, so that is blocked; its ranks unblock it.
-pid_t start(const std::string& path, const std::vector<std::string>& command, const BlockedSignals& signals, bool is_mpirun) {
+// Starts mpirun in a process group of its own, so that Ctrl-C reaches only this process, and without input. It would kill its ranks a
+// second after SIGTERM, so that is blocked; its ranks unblock it.
+pid_t start(const std::string& path, const std::vector<std::string>& command, const BlockedSignals& signals) {
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.data()));
   argv.push_back(nullptr);
@@ -130,17 +101,11 @@ pid_t start(const std::string& path, const std::vector<std::string>& command, co
   if (child < 0) throw IoError(fmt::format("fork: {}; end other programs", std::strerror(errno)));
   if (child > 0) return child;
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, is_mpirun ? SIGINT : SIGTERM);
+  prctl(PR_SET_PDEATHSIG, SIGINT);
   sigset_t blocked = signals.before();
-  if (is_mpirun) sigaddset(&blocked, SIGTERM);
+  sigaddset(&blocked, SIGTERM);
   sigprocmask(SIG_SETMASK, &blocked, nullptr);
-  if (const int null = open("/dev/null", O_RDWR); null >= 0) {
-    dup2(null, 0);
-    if (!is_mpirun) {
-      dup2(null, 1);
-      dup2(null, 2);
-    }
-  }
+  if (const int null = open("/dev/null", O_RDWR); null >= 0) dup2(null, 0);
   execvp(path.c_str(), argv.data());
   tell("starling: error: {}: {}\n", path, std::strerror(errno));
   _exit(127);
@@ -160,7 +125,7 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
   constexpr double kTick = 0.5;
   const std::string mpirun = find_mpirun();
   const BlockedSignals signals;
-  const pid_t child = start(mpirun, command, signals, true);
+  const pid_t child = start(mpirun, command, signals);
   MpirunEnd end;
   enum { running, stopping, ending } phase = running;
   bool lingers = false;
@@ -217,26 +182,6 @@ int pause_for(double seconds) {
     if (left <= 0) return 0;
     if (const int signal = signals.wait(left); signal != 0 && signal != SIGCHLD) return signal;
   }
-}
-
-QuietEnd run_quietly(const std::vector<std::string>& command, double seconds) {
-  const BlockedSignals signals;
-  const pid_t child = start(command.front(), command, signals, false);
-  const auto until = Clock::now() + std::chrono::duration<double>(seconds);
-  int status = 0;
-  while (!ended(child, status)) {
-    if (Clock::now() >= until) {
-      kill(-child, SIGKILL);
-      waitpid(child, nullptr, 0);
-      return {124, 0};
-    }
-    if (const int signal = signals.wait(0.1); signal != 0 && signal != SIGCHLD) {
-      kill(-child, SIGKILL);
-      waitpid(child, nullptr, 0);
-      return {0, signal};
-    }
-  }
-  return {status, 0};
 }
 
 }  // namespace starling

@@ -19,11 +19,4 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
 // Waits so many seconds. Returns the signal to stop that came meanwhile, or 0.
 int pause_for(double seconds);
 
-// Runs a program without its output for so many seconds at the most. status: 124 if it took longer; signal: the one to stop that came
-// meanwhile, which ended it, or 0.
-struct QuietEnd {
-  int status, signal;
-};
-QuietEnd run_quietly(const std::vector<std::string>& command, double seconds);
-
 }  // namespace starling

@@ -7,27 +7,26 @@
 
 #include "base/messages.h"
 #include "base/this_host.h"
+#include "launch/commands.h"
 #include "launch/mpirun.h"
 #include "launch/restarts.h"
 
 namespace starling {
 namespace {
 
-constexpr double kAnswerSeconds = 20;
+constexpr CommandLimits kAnswer{.run_s = 20, .end_s = 1};
 
 bool is_here(const LaunchHost& host) { return host.name == "localhost" || host.name == this_host(); }
 
 // Asks twice, since a host may be busy. Returns a signal to stop that came meanwhile, or 0.
 int ask(const LaunchHost& host, bool& answers) {
   answers = is_here(host);
-  const char* given = std::getenv("OMPI_MCA_plm_rsh_agent");
-  std::vector<std::string> command = split_words(given ? given : "", " ");
-  if (command.empty()) command = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
+  std::vector<std::string> command = ssh_command();
   command.insert(command.end(), {host.name, "true"});
   for (int i = 0; i < 2 && !answers; ++i) {
-    const QuietEnd end = run_quietly(command, kAnswerSeconds);
-    if (end.signal != 0) return end.signal;
-    answers = end.status == 0;
+    std::vector<CommandEnd> ends;
+    if (const int signal = run_to_end({command}, kAnswer, CommandOutput::kept, ends); signal != 0) return signal;
+    answers = ends[0].status == 0 && !ends[0].late;
   }
   return 0;
 }

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/this_host.h"
-#include "doctor/commands.h"
 #include "doctor/meeting.h"
+#include "launch/commands.h"
 #include "tests/cli/program.h"
 
 namespace starling {

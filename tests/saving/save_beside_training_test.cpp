@@ -171,6 +171,25 @@ TEST_F(BesideTraining, TheCopyElsewhereIsGivenUpWithTheRun) {
   EXPECT_TRUE(real_->list(join_path(second, "checkpoints")).empty());
 }
 
+TEST_F(BesideTraining, TheCopyElsewhereIsGivenUpForTheNextOne) {
+  Endless files;
+  CheckpointStore store(files, run_, 2);
+  store.also_in(join_path(run_, "second"));
+  World world = make_local_world();
+  Copies copies;
+  RankSave save({files, run_, &store, 1, ""}, *world.comm);
+  const std::vector<Part> parts{text_part("file", "text")};
+  save.begin(parts, {}, copies, false);
+  for (const auto reads = files.reading.get_future(); reads.wait_for(std::chrono::seconds(0)) != std::future_status::ready;)
+    save.advance(false);
+  save.skip_copy();
+  EXPECT_EQ(save.advance(true), "");
+  ASSERT_EQ(save.reports().size(), 1u);
+  EXPECT_THAT(save.reports()[0],
+              HasSubstr("could not be copied to checkpoint.second-directory: it was given up for that of the run's end"));
+  EXPECT_EQ(saved("file"), "text");
+}
+
 // A disk that takes all files but one.
 class TakesNot : public ForwardingFiles {
  public:

@@ -49,7 +49,7 @@ const std::map<std::string, Folders>& arrows() {
       {"evaluation", {"settings"}},
       {"progress", {"storage"}},
       {"run", {"evaluation", "progress", "saving", "sim"}},
-      {"doctor", {"settings"}},
+      {"doctor", {"settings", "launch"}},
       {"measure", {"settings", "sim"}},
       {"experiments", {"run", "measure"}},
       {"http", {"base"}},

@@ -27,5 +27,11 @@ enum class CommandOutput : unsigned char { kept, passed_on };
 // behind on this host is killed. A signal to stop (SIGINT, SIGTERM, SIGHUP) ends them all, and then this process.
 std::vector<CommandEnd> run_commands(const std::vector<std::vector<std::string>>& commands, const CommandLimits& limits,
                                      CommandOutput output = CommandOutput::kept);
+// The same, for callers with something left to do: returns the signal to stop that has ended the commands, or 0.
+int run_to_end(const std::vector<std::vector<std::string>>& commands, const CommandLimits& limits, CommandOutput output,
+               std::vector<CommandEnd>& ends);
+
+// Returns the command by which mpirun starts a process on another host: ssh, or what OMPI_MCA_plm_rsh_agent names.
+std::vector<std::string> ssh_command();
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-#include "doctor/commands.h"
+#include "launch/commands.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -22,6 +23,8 @@
 
 #include "base/error.h"
 #include "base/system_reason.h"
+#include "launch/blocked_signals.h"
+#include "launch/command.h"
 
 namespace starling {
 namespace {
@@ -39,29 +42,14 @@ CommandClock::time_point after(double seconds) {
 // The signals to stop, and the end of a child, which are read from a file while this exists.
 class CaughtSignals {
  public:
-  CaughtSignals() {
-    sigset_t caught;
-    sigemptyset(&caught);
-    // A signal that is ignored, as under nohup, must stay ignored: if blocked, it would still be read.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      struct sigaction now {};
-      sigaction(signal, nullptr, &now);
-      if (now.sa_handler != SIG_IGN) sigaddset(&caught, signal);
-    }
-    std::signal(SIGCHLD, SIG_DFL);
-    sigaddset(&caught, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &caught, &before_);
-    file_ = signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
+  CaughtSignals() : file_(signalfd(-1, &blocked_.set(), SFD_CLOEXEC | SFD_NONBLOCK)) {
     if (file_ < 0) throw IoError(fmt::format("signalfd: {}", system_reason(errno)));
   }
-  ~CaughtSignals() {
-    close(file_);
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
+  ~CaughtSignals() { close(file_); }
   CaughtSignals(const CaughtSignals&) = delete;
   CaughtSignals& operator=(const CaughtSignals&) = delete;
   int file() const { return file_; }
-  const sigset_t& before() const { return before_; }
+  const sigset_t& before() const { return blocked_.before(); }
   // Returns a signal to stop that has come, or 0.
   int to_stop() const {
     signalfd_siginfo info{};
@@ -72,8 +60,8 @@ class CaughtSignals {
   }
 
  private:
-  sigset_t before_{};
-  int file_ = -1;
+  const BlockedSignals blocked_;
+  const int file_;
 };
 
 std::set<pid_t> children() {
@@ -174,9 +162,11 @@ class RunningCommand {
   int pipe_ = -1;
 };
 
-// Returns the signal to stop that ended the commands, or 0.
+}  // namespace
+
 int run_to_end(const std::vector<std::vector<std::string>>& commands, const CommandLimits& limits, CommandOutput output,
                std::vector<CommandEnd>& ends) {
+  ends.resize(commands.size());
   const CaughtSignals signals;
   const Adoption adoption;
   const bool pass_on = output == CommandOutput::passed_on;
@@ -208,11 +198,16 @@ int run_to_end(const std::vector<std::vector<std::string>>& commands, const Comm
   }
 }
 
-}  // namespace
+std::vector<std::string> ssh_command() {
+  const char* agent = std::getenv("OMPI_MCA_plm_rsh_agent");
+  std::vector<std::string> command = split_words(agent ? agent : "", " ");
+  if (command.empty()) command = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
+  return command;
+}
 
 std::vector<CommandEnd> run_commands(const std::vector<std::vector<std::string>>& commands, const CommandLimits& limits,
                                      CommandOutput output) {
-  std::vector<CommandEnd> ends(commands.size());
+  std::vector<CommandEnd> ends;
   if (const int signal = run_to_end(commands, limits, output, ends); signal != 0) raise(signal);
   return ends;
 }
