@@ -1,6 +1,6 @@
 #include "batching/cache.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace starling {
 namespace {
@@ -11,16 +11,31 @@ int64_t size_of(const std::string& key, const Candidates& translations) {
   int64_t bytes = kEntryBytes + static_cast<int64_t>(key.size());
   for (const PartTranslation& c : translations)
     bytes += static_cast<int64_t>(sizeof c + c.text.size() + 4 * (c.hypothesis.tokens.size() + c.hypothesis.alignment.size()));
+  for (const PartTranslation& c : translations)
+    for (const auto& row : c.hypothesis.attention) bytes += static_cast<int64_t>(sizeof row + 4 * row.size());
   return bytes;
 }
 
+// Writes the values of all options.
+struct KeyWriter {
+  template <class T, class... Rest>
+  void field(const char*, const T& value, Rest&&...) {
+    key += fmt::format("{}\x1f", value);
+  }
+  template <class T>
+  void choice(const char*, const T& value, const char*) {
+    key += fmt::format("{}\x1f", static_cast<int>(value));
+  }
+  std::string key;
+};
+
 }  // namespace
 
-std::string TranslationCache::key(std::string_view sentence, const SearchOptions& o) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}|{}|{}\n{}", o.beam, o.n_best, o.length_penalty,
-                     static_cast<int>(o.length_penalty_form), o.coverage_penalty, o.prune_threshold, o.max_length_factor,
-                     o.max_length_offset, o.allow_unknown, o.fixed_length, o.alignment, o.no_repeat_ngram, o.source_prefix, o.target_prefix,
-                     o.suppress, sentence);
+std::string TranslationCache::key(const SearchOptions& options) {
+  SearchOptions o = options;
+  KeyWriter writer;
+  visit(writer, o);
+  return fmt::format("{}{} {} {} {} {}\n", writer.key, o.n_best, o.fixed_length, o.alignment, o.attention, fmt::join(o.end_ids, ","));
 }
 
 const Candidates* TranslationCache::find(const std::string& key) {

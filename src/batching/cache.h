@@ -26,8 +26,9 @@ class TranslationCache {
   int64_t bytes() const { return bytes_; }
   size_t size() const { return entries_.size(); }
 
-  // Returns the key of a sentence: its text and every option that may change its translation.
-  static std::string key(std::string_view sentence, const SearchOptions& options);
+  // Returns what begins the keys of all sentences with these options, which are followed by the sentence: every option that may change a
+  // translation.
+  static std::string key(const SearchOptions& options);
 
  private:
   struct Entry {

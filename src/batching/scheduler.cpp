@@ -41,8 +41,8 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
                   .translations = std::vector<Candidates>(count),
                   .done = std::move(done),
                   .form = form};
-  for (const std::string& sentence : request.sentences)
-    request.keys.push_back((form == SentenceForm::pieces ? "pieces " : "") + TranslationCache::key(sentence, options));
+  const std::string key = (form == SentenceForm::pieces ? "pieces " : "") + TranslationCache::key(options);
+  for (const std::string& sentence : request.sentences) request.keys.push_back(key + sentence);
   std::unique_lock lock(mutex_);
   for (size_t i = 0; i < count; ++i) {
     if (const Candidates* known = cache_.find(request.keys[i]))

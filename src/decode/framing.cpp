@@ -28,6 +28,9 @@ std::vector<int32_t> framed_source(std::vector<int32_t> ids, const Vocabulary& s
 SearchOptions with_prefixes(SearchOptions o, const Vocabularies& v) {
   o.source_prefix_ids = v.source().ids_of(o.source_prefix, "source-prefix");
   o.target_prefix_ids = v.target().ids_of(o.target_prefix, "target-prefix");
+  const int32_t blank = v.target().id_of("\u2581");  // a space alone
+  o.blank_ids.clear();
+  if (blank >= 0) o.blank_ids.push_back(blank);
   o.suppress_ids.clear();
   for (std::string_view rest = o.suppress; !rest.empty();) {
     const size_t end = std::min(rest.find(kBetweenSequences), rest.size());

@@ -37,6 +37,12 @@ void forbid(Backend& backend, const VocabularyShard& shard, int32_t token, const
   backend.copy_columns(never, 0, logits, column, 1, Write::overwrite);
 }
 
+// Whether a sample with these tokens may not end yet.
+bool too_short(std::span<const int32_t> tokens, const SamplingOptions& o) {
+  const auto shows = [&](int32_t token) { return std::find(o.blank.begin(), o.blank.end(), token) == o.blank.end(); };
+  return std::count_if(tokens.begin(), tokens.end(), shows) < o.min_length;
+}
+
 // What a step draws: a token of each row and, if asked for, its log-probability.
 struct Drawn {
   std::vector<int32_t> tokens;
@@ -128,11 +134,6 @@ class Drawer {
 
 }  // namespace
 
-int64_t length_limit(const SamplingOptions& options, int64_t source_tokens) {
-  return std::max<int64_t>(
-      1, static_cast<int64_t>(options.max_length_factor * static_cast<double>(source_tokens)) + options.max_length_offset);
-}
-
 std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vocabulary, const PackedTokens& sources,
                                          std::span<const int64_t> ids, const SamplingOptions& options,
                                          std::vector<std::vector<double>>* log_probabilities, const std::function<void()>& each_step) {
@@ -146,7 +147,8 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
   std::vector<Live> live;
   for (int32_t b = 0; b < sentences; ++b) {
     const int64_t tokens = sources.offsets[static_cast<size_t>(b) + 1] - sources.offsets[static_cast<size_t>(b)];
-    limits.push_back(std::min(length_limit(options, tokens - (model.config().source_end ? 0 : 1)) + given, longest));
+    const auto source_tokens = static_cast<double>(tokens - (model.config().source_end ? 0 : 1));
+    limits.push_back(std::min(length_limit(options.max_length_factor, options.max_length_offset, source_tokens) + given, longest));
     for (int32_t k = 0; k < options.samples; ++k) live.push_back({b, k});
   }
   if (live.empty()) return results;
@@ -166,7 +168,12 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
       step.parents.push_back(l.row);
       step.uniforms.push_back(uniform(options.key, ids[static_cast<size_t>(l.sentence)], options.first + l.sample, position));
       l.row = static_cast<int32_t>(step.tokens.size()) - 1;
-      if (options.forbidden.depend_on_prefix()) options.forbidden.append_after(tokens_of(l), step.forbidden.emplace_back());
+      if (options.forbidden.depend_on_prefix() || options.min_length > 0) {
+        std::vector<int32_t>& never = step.forbidden.emplace_back();
+        options.forbidden.append_after(tokens_of(l), never);
+        if (too_short(std::span(tokens_of(l)).subspan(static_cast<size_t>(std::min(given, position))), options))
+          never.insert(std::upper_bound(never.begin(), never.end(), vocabulary.end), vocabulary.end);
+      }
     }
     const OutputProduct output = model.next_output(*state, step.tokens, step.sentences, step.parents);
     if (position < given) {

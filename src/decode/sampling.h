@@ -8,8 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "decode/forbidden_tokens.h"
-#include "models/model.h"
+#include "decode/search.h"
 
 namespace starling {
 
@@ -24,10 +23,9 @@ struct SamplingOptions {
   double temperature = 1;         // probabilities are raised to the power 1 / temperature: below 1, probable tokens are drawn more often
   std::vector<int32_t> prefix{};  // what every sample begins with and does not show; on top of the limit
   ForbiddenTokens forbidden{};    // never drawn, and the others share their probability
+  int64_t min_length = 0;         // tokens, without blank ones, at least, before a sample may end
+  std::vector<int32_t> blank{};   // tokens that show no text
 };
-
-// Returns the most target tokens, including the end of sentence, of a sample for a source of `source_tokens` tokens.
-int64_t length_limit(const SamplingOptions& options, int64_t source_tokens);
 
 // One list of target tokens per sample. It ends with the end of sentence unless it was cut at the limit.
 using Samples = std::vector<std::vector<int32_t>>;

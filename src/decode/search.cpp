@@ -1,24 +1,9 @@
-// The best continuations of a sentence are merged from the best ones of its hypotheses, which arrive sorted. Nothing else is sorted, and a
-// step allocates hardly any memory once the vectors have grown.
-#include "decode/search.h"
-
-#include <algorithm>
-#include <cmath>
+// The steps of a search: sentences join, the model is asked once for all hypotheses, and what it says is prepared for the choice
+// (search_choice.cpp).
+#include "decode/search_sentence.h"
 
 namespace starling {
 namespace {
-
-double penalty(const SearchOptions& o, int64_t length) {
-  if (o.length_penalty == 0) return 1;
-  const auto n = static_cast<double>(length);
-  return std::pow(o.length_penalty_form == LengthPenaltyForm::power ? n : (5.0 + n) / 6.0, o.length_penalty);
-}
-
-// A node of the tree of prefixes.
-struct Prefix {
-  int32_t parent, token;
-  int32_t source;  // the aligned source token, if requested
-};
 
 // Refuses NaN scores: comparisons with them would end every hypothesis at once or never, and silently translate to nothing.
 [[noreturn]] void not_a_number(int64_t key, int64_t position) {
@@ -28,92 +13,6 @@ struct Prefix {
 }
 
 }  // namespace
-
-struct Search::Joining {
-  int64_t key;
-  std::vector<int32_t> source;
-  SearchOptions options;
-  std::vector<std::vector<int32_t>> for_others;
-};
-
-// A live hypothesis: its row in the last step, its last token, and its place in the tree of prefixes.
-struct Search::Live {
-  int32_t row, token;
-  int32_t prefix;  // index into Sentence::prefixes, -1 for the empty one
-  double log_probability;
-};
-
-struct Search::Sentence {
-  int64_t key = 0;
-  SearchOptions options;
-  int32_t number = 0;                  // number of the sentence in the model's state
-  std::vector<int32_t> other_numbers;  // in the states of the other models of an ensemble
-  int64_t source_tokens = 0;
-  int64_t limit = 0;           // most target tokens, including the end of sentence
-  int64_t length = 0;          // target tokens of the live hypotheses after this step
-  double longest_penalty = 1;  // the length penalty at the limit
-  ForbiddenTokens forbidden;
-  int64_t examined = 0;  // continuations()
-  std::vector<Prefix> prefixes;
-  std::vector<Live> live;  // best first
-  std::vector<Hypothesis> finished;
-  double best_score = -INFINITY;  // of the finished hypotheses
-  // The attention of the rows of the last step, [rows, source_tokens], and its sum over all target tokens so far. Rows refer to their
-  // parents, so reordering a beam costs only the addition that is needed anyway.
-  int32_t first_row = -1;
-  std::vector<float> attention, covered, covered_before;
-
-  bool covers() const { return options.coverage_penalty > 0; }
-  int64_t forced() const { return static_cast<int64_t>(options.target_prefix_ids.size()); }
-  bool next_is_given() const { return length < forced() && length + 1 < limit; }
-  bool attends() const { return covers() || options.alignment; }
-
-  // Stores the attention of a step for the rows from `row` on, which extend `parents` (-1: none).
-  void attend(std::span<const double> weights, int32_t row, std::span<const int32_t> parents) {
-    attention.assign(weights.begin(), weights.end());
-    if (covers()) {
-      std::swap(covered, covered_before);
-      covered = attention;
-      for (size_t r = 0; r < parents.size() && parents[r] >= 0; ++r) {
-        const float* before = covered_before.data() + (parents[r] - first_row) * source_tokens;
-        float* sum = covered.data() + static_cast<int64_t>(r) * source_tokens;
-        for (int64_t i = 0; i < source_tokens; ++i) sum[i] += before[i];
-      }
-    }
-    first_row = row;
-  }
-  // Returns sum_i log(min(max(coverage_i, floor), 1)) of a row of the last step.
-  double log_coverage(int32_t row) const {
-    const float* sum = covered.data() + (row - first_row) * source_tokens;
-    double total = 0;
-    for (int64_t i = 0; i < source_tokens; ++i) total += std::log(std::clamp(static_cast<double>(sum[i]), kCoverageFloor, 1.0));
-    return total;
-  }
-  // Returns the token of the source's text, counted without its prefix, with the most attention in a row of the last step, the first of
-  // equal ones; 0 if alignment was not requested.
-  int32_t aligned(int32_t row) const {
-    if (!options.alignment) return 0;
-    const float* weights = attention.data() + (row - first_row) * source_tokens;
-    const float* const text = weights + std::min(static_cast<int64_t>(options.source_prefix_ids.size()), source_tokens - 1);
-    return static_cast<int32_t>(std::max_element(text, weights + source_tokens) - text);
-  }
-
-  // Whether a live hypothesis can still matter. Log-probabilities only fall and the coverage penalty is at most 0, so its score can never
-  // exceed its sum over the largest length penalty.
-  bool hopeless(double log_probability) const {
-    if (finished.empty()) return false;
-    const double reach = log_probability / longest_penalty;
-    return options.n_best == 1 ? reach <= best_score : reach < best_score - options.prune_threshold;
-  }
-
-  std::vector<Hypothesis> best() {
-    std::stable_sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
-    if (static_cast<int64_t>(finished.size()) > options.n_best) finished.resize(options.n_best);
-    if (options.prune_threshold > 0)
-      while (finished.back().score < best_score - options.prune_threshold) finished.pop_back();
-    return std::move(finished);
-  }
-};
 
 Search::Search(Model& model, std::vector<Model*> others) : model_(model), shard_(model.output_shard()), state_(model.begin_decoding()) {
   for (Model* const other : others) {
@@ -126,9 +25,13 @@ Search::Search(Model& model, std::vector<Model*> others) : model_(model), shard_
 }
 Search::~Search() = default;
 
-void Search::add(int64_t key, std::vector<int32_t> source, const SearchOptions& options, std::vector<std::vector<int32_t>> for_others) {
+void Search::add(int64_t key, std::vector<int32_t> source, const SearchOptions& options, std::vector<std::vector<int32_t>> for_others,
+                 OnToken on_token) {
   CHECK(for_others.size() == others_.size(), "sources for {} of {} other models", for_others.size(), others_.size());
-  joining_.push_back({key, std::move(source), options, std::move(for_others)});
+  CHECK(!on_token || (options.beam == 1 && options.n_best == 1), "tokens as they come, of a beam of {}", options.beam);
+  if ((options.repetition_penalty != 1 || options.prefix_bias > 0) && (!others_.empty() || is_spread(shard_.group)))
+    throw ConfigError("repetition-penalty and prefix-bias work with one model that is not divided among ranks; leave them out");
+  joining_.push_back({key, std::move(source), options, std::move(for_others), std::move(on_token)});
 }
 
 int64_t Search::bytes() const {
@@ -196,9 +99,13 @@ void Search::join() {
     s.number = numbers[i];
     for (const std::vector<int32_t>& each : other_numbers) s.other_numbers.push_back(each[i]);
     s.source_tokens = static_cast<int64_t>(joining_[i].source.size()) - (model_.config().source_end ? 0 : 1);
-    s.limit = std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * static_cast<double>(s.source_tokens)) + o.max_length_offset);
-    s.limit = std::min(s.limit + s.forced(), longest);
-    s.longest_penalty = penalty(o, s.limit - s.forced());
+    s.limit = std::min(length_limit(o.max_length_factor, o.max_length_offset, static_cast<double>(s.source_tokens)) + s.forced(), longest);
+    s.longest_penalty = length_penalty(o, s.limit - s.forced());
+    // Without penalties scores only fall, and hopeless() alone ends the search.
+    const bool falling = o.replace_ended && o.length_penalty == 0 && o.word_penalty == 0 && !s.covers();
+    s.enough =
+        falling ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(std::llround(static_cast<double>(o.beam) * o.patience), o.n_best);
+    s.on_token = std::move(joining_[i].on_token);
     s.forbidden = o.forbidden();
     s.examined = continuations(o, model_.vocabulary());
     s.live = {{-1, model_.vocabulary().begin, -1, 0.0}};
@@ -278,107 +185,40 @@ void Search::find_best(const OutputProduct& output) {
     log_softmax_top_k(model_.parameters().backend(), output, shard_, k_, values_, indices_);
   else
     ensemble_.top_k(model_.parameters().backend(), output, other_outputs_, k_, values_, indices_);
+  adjust(output);
   for (const Sentence& s : sentences_)
     for (const Live& l : s.live)
       if (std::isnan(values_[static_cast<size_t>(l.row * k_)])) not_a_number(s.key, s.length + 1);
 }
 
-// Forbidden tokens are skipped but keep their probability: log-probabilities are the model's, as `score` prints them.
-bool Search::allowed(const Sentence& s, int32_t row, int32_t token) const {
-  const ModelVocabulary& v = model_.vocabulary();
-  if ((token == v.end && s.options.fixed_length) || (token == v.unknown && !s.options.allow_unknown) || token == v.padding ||
-      s.forbidden.always(token))
-    return false;
-  return forbidden_.empty() ||
-         !std::binary_search(forbidden_.begin() + forbidden_begin_[row], forbidden_.begin() + forbidden_begin_[row + 1], token);
-}
-
-// Pushes the hypothesis' continuation of this rank, or the next allowed one, onto the heap; nothing if all are taken.
-void Search::offer(const Sentence& s, int32_t live, int32_t rank) {
-  const Live& l = s.live[live];
-  const int64_t at = l.row * k_;
-  while (rank < k_ && !allowed(s, l.row, indices_[at + rank])) ++rank;
-  if (rank >= k_) return;
-  heap_.push_back({l.log_probability + values_[at + rank], live, rank});
-  std::push_heap(heap_.begin(), heap_.end());
-}
-
-// The best candidates fill the places of the beam that finished hypotheses have not taken. Pruning against the best of all also drops
-// candidates that are as far below the best of their own hypothesis.
-void Search::choose(Sentence& s) {
-  const SearchOptions& o = s.options;
-  const bool prune = o.prune_threshold > 0;
-  const int64_t places = o.beam - static_cast<int64_t>(s.finished.size());
-  const bool given = s.next_is_given();
-  ++s.length;
-  heap_.clear();
-  next_.clear();
-  if (given) {  // one hypothesis
-    const Live from = s.live.front();
-    const int32_t token = o.target_prefix_ids[static_cast<size_t>(s.length - 1)];
-    s.prefixes.push_back({from.prefix, token, s.aligned(from.row)});
-    s.live = {{from.row, token, static_cast<int32_t>(s.prefixes.size()) - 1, from.log_probability}};
-    return;
-  }
-  const auto offer_all = [&] {
-    for (size_t i = 0; i < s.live.size(); ++i) offer(s, static_cast<int32_t>(i), 0);
-  };
-  offer_all();
-  if (heap_.empty()) {  // every token is forbidden, so the end is allowed before the fixed length
-    s.options.fixed_length = false;
-    offer_all();
-  }
-  const double top = heap_.empty() ? 0 : heap_.front().log_probability;
-  for (int64_t taken = 0; taken < places && !heap_.empty(); ++taken) {
-    std::pop_heap(heap_.begin(), heap_.end());
-    const Candidate c = heap_.back();
-    heap_.pop_back();
-    if (prune && (c.log_probability < top - o.prune_threshold || s.hopeless(c.log_probability))) break;
-    const Live& from = s.live[c.live];
-    const int32_t token = indices_[from.row * k_ + c.rank];
-    if (token == model_.vocabulary().end) {
-      finish(s, from.prefix, from.row, c.log_probability);
-      if (o.alignment) s.finished.back().alignment.push_back(s.aligned(from.row));
-    } else {
-      s.prefixes.push_back({from.prefix, token, s.aligned(from.row)});
-      next_.push_back({from.row, token, static_cast<int32_t>(s.prefixes.size()) - 1, c.log_probability});
+// Changes the scores of the rows whose sentences ask for that. What others get is not touched.
+void Search::adjust(const OutputProduct& output) {
+  adjustments_.clear();
+  for (const Sentence& s : sentences_) {
+    const SearchOptions& o = s.options;
+    if (o.repetition_penalty == 1 && o.prefix_bias == 0) continue;
+    for (const Live& l : s.live) {
+      RowAdjustment a{.row = l.row, .repeated = {}, .repetition_penalty = o.repetition_penalty, .bias = o.prefix_bias};
+      if (o.repetition_penalty != 1)
+        for (int32_t p = l.prefix; p >= 0; p = s.prefixes[p].parent) a.repeated.push_back(s.prefixes[p].token);
+      std::sort(a.repeated.begin(), a.repeated.end());
+      a.repeated.erase(std::unique(a.repeated.begin(), a.repeated.end()), a.repeated.end());
+      const auto at = static_cast<size_t>(s.length);
+      if (o.prefix_bias > 0 && l.follows && at < o.target_prefix_ids.size()) a.favoured = o.target_prefix_ids[at];
+      if (!a.repeated.empty() || a.favoured >= 0) adjustments_.push_back(std::move(a));
     }
-    offer(s, c.live, c.rank + 1);
   }
-  if (s.length == s.limit) {
-    for (const Live& l : next_) finish(s, l.prefix, l.row, l.log_probability);
-    next_.clear();
-  }
-  if (prune) {  // sorted best first, so hopeless ones are at the end
-    while (!next_.empty() && s.hopeless(next_.back().log_probability)) next_.pop_back();
-  } else if (o.n_best == 1 && !next_.empty() && s.hopeless(next_.front().log_probability)) {
-    next_.clear();
-  }
-  std::swap(s.live, next_);
+  if (!adjustments_.empty()) adjust_scores(model_.parameters().backend(), output, adjustments_, k_, values_, indices_);
 }
 
-void Search::finish(Sentence& s, int32_t prefix, int32_t row, double log_probability) {
-  Hypothesis h;
-  for (; prefix >= 0; prefix = s.prefixes[prefix].parent) {
-    h.tokens.push_back(s.prefixes[prefix].token);
-    if (s.options.alignment) h.alignment.push_back(s.prefixes[prefix].source);
-  }
-  std::reverse(h.tokens.begin(), h.tokens.end());
-  std::reverse(h.alignment.begin(), h.alignment.end());
-  const auto given = static_cast<ptrdiff_t>(std::min<size_t>(s.options.target_prefix_ids.size(), h.tokens.size()));
-  h.tokens.erase(h.tokens.begin(), h.tokens.begin() + given);
-  if (s.options.alignment) h.alignment.erase(h.alignment.begin(), h.alignment.begin() + given);
-  h.length = s.length - s.forced();
-  h.log_probability = log_probability;
-  h.score = log_probability / penalty(s.options, h.length);
-  if (s.covers()) h.score += s.options.coverage_penalty * s.log_coverage(row);
-  s.best_score = std::max(s.best_score, h.score);
-  s.finished.push_back(std::move(h));
+int64_t length_limit(double factor, int64_t offset, double source_tokens) {
+  constexpr double kRounding = 1e-9;  // 1.1 * 10 is 11
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(factor * source_tokens - kRounding)) + offset);
 }
 
 int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary) {
-  return options.beam + (options.fixed_length ? 1 : 0) + (vocabulary.unknown >= 0 && !options.allow_unknown ? 1 : 0) +
-         (vocabulary.padding >= 0 ? 1 : 0) + static_cast<int64_t>(options.forbidden().always().size());
+  return options.beam + std::max<int64_t>(1, std::ssize(options.end_ids)) + (vocabulary.unknown >= 0 && !options.allow_unknown ? 1 : 0) +
+         (vocabulary.padding >= 0 ? 1 : 0) + static_cast<int64_t>(options.forbidden().always().size() + options.blank_ids.size());
 }
 
 SearchOptions search_defaults(const std::string& preset) {

@@ -1,17 +1,21 @@
 // Beam search over any model, for many sentences at once. Each sentence has its own options and may join and leave while others are in
-// progress; its result does not depend on the others, bit for bit. A hypothesis that ends frees its place in the beam, so the work shrinks.
-// It is ranked by GNMT's score (Wu et al. 2016, section 7), log P / lp(Y) + cp(X, Y), with a length penalty and a coverage penalty:
+// progress; its result does not depend on the others, bit for bit. The place of a hypothesis that ends goes to the next best continuation,
+// and a sentence is done when no live hypothesis can enter its n-best list any more, or `patience` times the beam have ended.
+// Hypotheses are ranked by GNMT's score (Wu et al. 2016, section 7), (log P - w |Y|) / lp(Y) + cp(X, Y), with a word penalty w (Marian's),
+// a length penalty and a coverage penalty:
 //   lp(Y) = ((5 + |Y|) / 6)^alpha, or |Y|^alpha as in Marian
 //   cp(X, Y) = beta * sum_i log(min(max(sum_j p_ij, floor), 1)) over the source tokens i
 // See docs/guides/search.md.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "decode/adjusted_scores.h"
 #include "decode/ensemble.h"
 #include "decode/forbidden_tokens.h"
 #include "models/model.h"
@@ -30,9 +34,13 @@ struct SearchOptions {
   double length_penalty = 0.6;  // alpha; 0 = none
   LengthPenaltyForm length_penalty_form = LengthPenaltyForm::gnmt;
   double coverage_penalty = 0;     // beta; 0 = none
+  double word_penalty = 0;         // nats that each target token costs; 0 = none
   double prune_threshold = 0;      // drop hypotheses more than this many nats below the best; 0 = never
-  double max_length_factor = 2.0;  // limit: factor * source tokens + offset target tokens
+  double patience = 1;             // a sentence is done when beam * patience hypotheses have ended
+  bool replace_ended = true;       // else the beam is narrower by one after each hypothesis that ends, as in Marian
+  double max_length_factor = 2.0;  // limit: factor * source tokens + offset target tokens, rounded up
   int64_t max_length_offset = 10;
+  int64_t min_length = 1;      // pieces that show text, at least, before a translation may end
   bool allow_unknown = false;  // translations may contain the unknown symbol
   int64_t n_best = 1;          // at most beam
   bool fixed_length = false;   // never end before the limit: for speed benchmarks
@@ -44,6 +52,12 @@ struct SearchOptions {
   std::string suppress;
   std::vector<std::vector<int32_t>> suppress_ids;
   int64_t no_repeat_ngram = 0;  // no n-gram of this many target tokens occurs twice in a translation; 0 = off
+  // Logits of tokens that a hypothesis has already are divided by this (if above 0) or multiplied (if below); 1 = off.
+  double repetition_penalty = 1;
+  double prefix_bias = 0;        // 0: the target prefix is forced; else the share of probability that goes to its next token while followed
+  std::vector<int32_t> end_ids;  // tokens that end a translation in place of the end of sentence; empty: that
+  std::vector<int32_t> blank_ids;  // pieces that show no text (a space alone): with_prefixes() sets them
+  bool attention = false;          // also compute Hypothesis::attention
 
   // Both rules; the target prefix counts as part of a translation.
   ForbiddenTokens forbidden() const { return {suppress_ids, no_repeat_ngram}; }
@@ -57,17 +71,30 @@ void visit(Visitor& v, SearchOptions& c) {
   v.choice("length-penalty-form", c.length_penalty_form, "gnmt: as above; power: |Y|^alpha, as Marian's normalize");
   v.field("coverage-penalty", c.coverage_penalty,
           "beta of what source tokens with less than 1 of attention in all cost a hypothesis; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
+  v.field("word-penalty", c.word_penalty, "nats that each target token costs before the length penalty, as Marian's; 0 = off", -100.0,
+          100.0);
   v.field("prune-threshold", c.prune_threshold, "drop hypotheses more than this many nats below the best; 0 = never (presets gnmt...: 3)",
           0.0, 1000.0);
-  v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens", 0.0, 100.0);
-  v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
+  v.field("patience", c.patience, "the search of a sentence ends when beam * patience of its hypotheses have ended", 0.1, 100.0);
+  v.field("replace-ended", c.replace_ended,
+          "the place of a hypothesis that ends goes to the next best continuation; else the beam shrinks, as Marian's");
+  v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens, rounded up", 0.0,
+          100.0);
+  v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 0, 100000);
+  v.field("min-length", c.min_length, "a translation has at least this many pieces that show text", 0, 100000);
   v.field("source-prefix", c.source_prefix,
           "pieces, with spaces between them, in front of each source, such as the tag of a language; empty = none");
   v.field("target-prefix", c.target_prefix, "pieces that each translation is made to begin with, and that are not printed; empty = none");
+  v.field("prefix-bias", c.prefix_bias,
+          "makes target-prefix a wish that is part of the translation: the share of probability that its next piece gets while a "
+          "translation follows it; 0 = translations must begin with it",
+          0.0, 0.999999);
   v.field("suppress", c.suppress,
           "pieces, or sequences of pieces with spaces between them, that translations never contain; several are separated by ' ||| '; "
           "empty = none");
   v.field("no-repeat-ngram", c.no_repeat_ngram, "no sequence of this many pieces occurs twice in a translation; 0 = off", 0, 1000);
+  v.field("repetition-penalty", c.repetition_penalty,
+          "logits of pieces that a translation has already are divided by this (multiplied, if negative); 1 = off", 0.01, 1000.0);
   v.field("allow-unknown", c.allow_unknown, "translations may have the unknown symbol (U+2047) in them; else the next best piece is taken");
 }
 
@@ -75,18 +102,33 @@ void visit(Visitor& v, SearchOptions& c) {
 // section 7), otherwise the Transformer's alpha 0.6 alone (Vaswani et al. 2017, section 6.1). The rest are the defaults above.
 SearchOptions search_defaults(const std::string& preset);
 
-// Returns how many of a hypothesis' best continuations a step examines: the beam, plus the number of always forbidden tokens that may be
-// among them. Tokens that are forbidden after a certain prefix come on top where there are any.
+// Returns how many of a hypothesis' best continuations a step examines: the beam, plus the number of tokens among them that end it or are
+// always forbidden. Tokens that are forbidden after a certain prefix come on top where there are any.
 int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocabulary);
+
+// Returns the most target tokens, including the end of sentence, of a translation of `source_tokens` tokens.
+int64_t length_limit(double factor, int64_t offset, double source_tokens);
 
 struct Hypothesis {
   std::vector<int32_t> tokens;  // without prefix and end of sentence
   int64_t length = 0;           // number of tokens, including the end of sentence unless it was cut at the limit
   double log_probability = 0;   // sum over the tokens, nats
   double score = 0;             // with length and coverage penalties: hypotheses are ranked by it
+  int32_t end = -1;             // the token that ended it; -1: it was cut at the limit
   // If requested: by target token, including the end of sentence, the source token with the most attention when it was predicted.
   std::vector<int32_t> alignment;
+  // If requested: by target token, including the end of sentence, the attention to each source token (of the text and its end).
+  std::vector<std::vector<float>> attention;
 };
+
+// A token of a translation in progress, as a search with a beam of 1 finds it.
+struct StepToken {
+  int32_t token = 0;           // or the one that ends the sentence
+  double log_probability = 0;  // nats
+  bool last = false;           // the translation ends with it
+};
+// Called with each token; returns whether to go on.
+using OnToken = std::function<bool(const StepToken&)>;
 
 // The work of a search: a measure of its cost that other load on the machine does not affect.
 struct SearchWork {
@@ -103,14 +145,16 @@ class Search {
   ~Search();
 
   // Adds a source (token ids ending with end of sentence), which joins at the next step. `key` identifies it in step() and drop(), and must
-  // differ from those of all sentences in progress. `for_others`: the same source in the tokens of each other model.
-  void add(int64_t key, std::vector<int32_t> source, const SearchOptions& options, std::vector<std::vector<int32_t>> for_others = {});
+  // differ from those of all sentences in progress. `for_others`: the same source in the tokens of each other model. `on_token`, for a beam
+  // of 1, is called within step(); if it returns false, the translation ends there.
+  void add(int64_t key, std::vector<int32_t> source, const SearchOptions& options, std::vector<std::vector<int32_t>> for_others = {},
+           OnToken on_token = {});
   // Drops a sentence. A key that is not in progress is ignored.
   void drop(int64_t key);
 
   struct Finished {
     int64_t key = 0;
-    std::vector<Hypothesis> hypotheses;  // the n_best, best first; fewer if pruning left fewer
+    std::vector<Hypothesis> hypotheses;  // the n_best, best first; fewer if pruning left fewer, or fewer are possible
   };
   // Encodes the sentences that have joined, extends all hypotheses by a token, and returns the sentences that have ended. Throws DataError
   // if scores are NaN; the search must not be used afterwards.
@@ -143,10 +187,15 @@ class Search {
   OutputProduct next_output();
   void find_forbidden();
   void find_best(const OutputProduct& output);
-  bool allowed(const Sentence& s, int32_t row, int32_t token) const;
+  void adjust(const OutputProduct& output);
+  bool ends(const Sentence& s, int32_t token) const;
+  bool allowed(const Sentence& s, const Live& live, int32_t token) const;
   void offer(const Sentence& s, int32_t live, int32_t rank);
   void choose(Sentence& s);
-  void finish(Sentence& s, int32_t prefix, int32_t row, double log_probability);
+  void force(Sentence& s);
+  void take(Sentence& s, const Live& from, const Candidate& c, bool end);
+  void finish(Sentence& s, const Live& from, int32_t end);
+  void tell_token(Sentence& s);
 
   struct Other {
     Model* model;
@@ -168,6 +217,7 @@ class Search {
   // The tokens forbidden after each row's prefix: row r's are forbidden_[forbidden_begin_[r]] to forbidden_[forbidden_begin_[r + 1]].
   // Both are empty if no sentence has rules that depend on the prefix.
   std::vector<int32_t> forbidden_, forbidden_begin_;
+  std::vector<RowAdjustment> adjustments_;
   std::vector<Candidate> heap_;
   std::vector<Live> next_;
 };

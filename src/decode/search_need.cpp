@@ -11,10 +11,6 @@ namespace {
 
 constexpr int64_t kWholeRows = 64;  // rows whose scores of all pieces exist at a time (backend/cpu/output_product.cpp)
 
-int64_t limit_of(const SearchOptions& o, double source_tokens) {
-  return std::max<int64_t>(1, static_cast<int64_t>(o.max_length_factor * source_tokens) + o.max_length_offset);
-}
-
 // Activations that each decoder row needs during a step: the three sub-layers of a Transformer layer, one after the other. Those between
 // the two products of a layer are sharded.
 int64_t transformer_row(const ModelConfig& c, int64_t shards) {
@@ -56,7 +52,7 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
                        int64_t tokens, int64_t activation_bytes, int64_t shards) {
   const int64_t V = (vocabulary.target_size + shards - 1) / shards, wide = options.beam;
   const double mean = static_cast<double>(tokens) / static_cast<double>(std::max<int64_t>(sentences, 1));
-  const int64_t limit = limit_of(options, mean);
+  const int64_t limit = length_limit(options.max_length_factor, options.max_length_offset, mean);
   const int64_t length = (options.fixed_length ? limit : std::min(limit, static_cast<int64_t>(mean) + 1)) +
                          static_cast<int64_t>(options.target_prefix_ids.size());
   SearchNeed need;

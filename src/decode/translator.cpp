@@ -61,7 +61,7 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
     result.clear();
     for (const Hypothesis& h : found[i]) {
       result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, h.length});
-      if (options_.alignment) result.back().hypothesis = h;
+      if (options_.alignment || options_.attention) result.back().hypothesis = h;
     }
   }
 }
@@ -89,7 +89,9 @@ std::vector<std::vector<Hypothesis>> Translator::draw_batch(Worker& worker, std:
                                 .top_k = sampling_->top_k,
                                 .temperature = sampling_->temperature,
                                 .prefix = options_.target_prefix_ids,
-                                .forbidden = options_.forbidden()};
+                                .forbidden = options_.forbidden(),
+                                .min_length = options_.min_length,
+                                .blank = options_.blank_ids};
   std::vector<std::vector<double>> log_probabilities;
   const ModelVocabulary& vocabulary = worker.model->vocabulary();
   std::vector<Samples> samples = sample_translations(*worker.model, vocabulary, sources, ids, options, &log_probabilities, [&] {

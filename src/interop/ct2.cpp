@@ -148,7 +148,8 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
 
   SearchOptions search;
   search.length_penalty_form = LengthPenaltyForm::power;
-  search.length_penalty = 1;  // CTranslate2's default
+  search.length_penalty = 1;  // CTranslate2's defaults
+  search.max_length_factor = 0, search.max_length_offset = 256;
   if (t.source_begin)
     search.source_prefix = std::find(source_list.begin(), source_list.end(), t.begin) == source_list.end() ? "<s>" : t.begin;
   Languages languages;

@@ -138,9 +138,10 @@ SearchOptions marian_search(const std::string& yaml, const std::string& where) {
   o.length_penalty = std::clamp(s.get("normalize", 0.0), 0.0, 10.0);
   o.length_penalty_form = LengthPenaltyForm::power;
   o.max_length_factor = std::clamp(s.get("max-length-factor", 3.0), 0.0, 100.0);
-  o.max_length_offset = 1;
+  o.max_length_offset = 0;
   o.allow_unknown = s.get("allow-unk", false);
-  s.require("word-penalty", 0.0);
+  o.word_penalty = std::clamp(s.get("word-penalty", 0.0), -100.0, 100.0);
+  o.replace_ended = false;
   return o;
 }
 

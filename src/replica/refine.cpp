@@ -78,7 +78,9 @@ struct Group {
 
 std::vector<Group> groups_of(const Batch& share, const SamplingOptions& options) {
   const int64_t sentences = share.source.sentences();
-  const auto limit = [&](int64_t b) { return length_limit(options, static_cast<int64_t>(sentence(share.source, b).size())); };
+  const auto limit = [&](int64_t b) {
+    return length_limit(options.max_length_factor, options.max_length_offset, static_cast<double>(sentence(share.source, b).size()));
+  };
   std::vector<Group> groups;
   for (int64_t begin = 0, end = 0; begin < sentences; begin = end) {
     int64_t longest = limit(begin);

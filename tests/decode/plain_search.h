@@ -75,8 +75,29 @@ inline bool obeys(const Prefix& text, const SearchOptions& o) {
   return true;
 }
 
-// Beam search written as plainly as possible: all continuations of all hypotheses, sorted; prefixes copied. `logits` are the model's unless
-// given.
+// Log-probabilities after what the options change in the logits, written as the definitions say: a repeated token's logit divided or
+// multiplied; (1 - beta) p, and beta more for the next token of the prefix.
+inline std::vector<double> adjusted(std::vector<double> z, const Prefix& prefix, const SearchOptions& o) {
+  for (const int32_t token : std::set<int32_t>(prefix.begin(), prefix.end()))
+    z[token] = z[token] < 0 ? z[token] * o.repetition_penalty : z[token] / o.repetition_penalty;
+  std::vector<double> result = log_softmax(z);
+  const Prefix& wished = o.target_prefix_ids;
+  if (o.prefix_bias == 0 || prefix.size() >= wished.size() || !std::equal(prefix.begin(), prefix.end(), wished.begin())) return result;
+  for (size_t t = 0; t < result.size(); ++t)
+    result[t] =
+        std::log((1 - o.prefix_bias) * std::exp(result[t]) + (static_cast<int32_t>(t) == wished[prefix.size()] ? o.prefix_bias : 0));
+  return result;
+}
+
+inline double plain_score(const SearchOptions& o, double log_probability, size_t length) {
+  const auto n = static_cast<double>(length);
+  const double lp =
+      o.length_penalty_form == LengthPenaltyForm::power ? std::pow(n, o.length_penalty) : length_penalty(o.length_penalty, length);
+  return (log_probability - o.word_penalty * n) / lp;
+}
+
+// Beam search written as plainly as possible: all continuations of all hypotheses, sorted; prefixes copied; whether a hypothesis may still
+// enter the list is tried for every length that it may get. `logits` are the model's unless given.
 using Logits = std::function<std::vector<double>(int32_t sentence, const Prefix&)>;
 inline std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int64_t source_tokens, const SearchOptions& o,
                                             const Logits& logits = {}) {
@@ -86,12 +107,14 @@ inline std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int6
   };
   const auto V = static_cast<size_t>(m.vocabulary().target_size);
   const int64_t limit = static_cast<int64_t>(o.max_length_factor * static_cast<double>(source_tokens)) + o.max_length_offset;
+  const bool falling = o.replace_ended && o.length_penalty == 0 && o.word_penalty == 0;
+  const auto enough = static_cast<size_t>(falling ? 1000000 : std::max<int64_t>(o.n_best, std::llround(o.patience * o.beam)));
   std::vector<Open> open{{{}, 0}};
   std::vector<Hypothesis> done;
   const auto finish = [&](const Prefix& prefix, double log_probability, int64_t length) {
-    done.push_back({prefix, length, log_probability, log_probability / length_penalty(o.length_penalty, length)});
+    done.push_back({prefix, length, log_probability, plain_score(o, log_probability, length)});
   };
-  bool fixed_length = o.fixed_length;
+  bool may_always_end = false;
   for (int64_t length = 1; !open.empty(); ++length) {
     std::vector<Open> all;  // the last token is the continuation
     const auto extend = [&](const Open& h) {
@@ -99,14 +122,17 @@ inline std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int6
       const Shape row{1, static_cast<int64_t>(V)};
       const Tensor z(row, DType::f64, memory), best(row, DType::f64, memory), order(row, DType::i32, memory),
           sum({1, 2}, DType::f64, memory);
-      z.from_doubles(logits ? logits(sentence, h.prefix) : m.logits(sentence, h.prefix));
+      const bool changed = o.repetition_penalty != 1 || o.prefix_bias > 0;
+      const std::vector<double> own = logits ? logits(sentence, h.prefix) : m.logits(sentence, h.prefix);
+      z.from_doubles(changed ? adjusted(own, h.prefix, o) : own);
       m.parameters().backend().top_logits(z, V, best, order, sum);
       std::vector<double> values = best.to_doubles();
       for (double& v : values) v = static_cast<float>(v - sum.to_doubles()[0] - std::log(sum.to_doubles()[1]));
       std::vector<int32_t> tokens(V);
       order.read<int32_t>(tokens);
       for (size_t i = 0; i < V; ++i) {
-        if (fixed_length && tokens[i] == kEnd) continue;
+        const bool may_end = may_always_end || (!o.fixed_length && static_cast<int64_t>(h.prefix.size()) >= o.min_length);
+        if (tokens[i] == kEnd && !may_end) continue;
         if (!o.allow_unknown && tokens[i] == m.vocabulary().unknown) continue;
         if (tokens[i] == m.vocabulary().padding) continue;
         all.push_back({h.prefix, h.log_probability + values[i]});
@@ -115,28 +141,29 @@ inline std::vector<Hypothesis> plain_search(FakeModel& m, int32_t sentence, int6
       }
     };
     for (const Open& h : open) extend(h);
-    if (all.empty() && fixed_length) {  // all is forbidden but the end
-      fixed_length = false;
+    if (all.empty()) {  // all is forbidden but the end
+      may_always_end = true;
       for (const Open& h : open) extend(h);
     }
     std::stable_sort(all.begin(), all.end(), [](const Open& a, const Open& b) { return a.log_probability > b.log_probability; });
-    all.resize(std::min<size_t>(all.size(), o.beam - done.size()));
+    const size_t places = o.replace_ended ? o.beam : o.beam - done.size();
     open.clear();
-    for (Open& h : all) {
-      const bool ended = h.prefix.back() == kEnd;
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+      Open& h = all[rank];
+      const bool ended = h.prefix.back() == kEnd, first = rank < places;
       if (ended) h.prefix.pop_back();
-      if (ended || length == limit) {
-        finish(h.prefix, h.log_probability, length);
-      } else {
-        open.push_back(h);
-      }
+      if (ended && first) finish(h.prefix, h.log_probability, length);
+      if (!ended && (first || (o.replace_ended && length < limit && open.size() < places))) open.push_back(h);
     }
-    if (o.n_best == 1 && !open.empty())
-      for (const Hypothesis& h : done)
-        if (h.score >= open.front().log_probability / length_penalty(o.length_penalty, limit)) {
-          open.clear();
-          break;
-        }
+    if (length == limit)
+      for (const Open& h : open) finish(h.prefix, h.log_probability, length);
+    if (length == limit || done.size() >= enough) open.clear();
+    const auto may_enter = [&](const Open& h) {
+      double highest = -1e30;
+      for (int64_t n = length; n <= limit; ++n) highest = std::max(highest, plain_score(o, h.log_probability, n));
+      return std::count_if(done.begin(), done.end(), [&](const Hypothesis& d) { return d.score >= highest; }) < o.n_best;
+    };
+    while (!open.empty() && !may_enter(open.back())) open.pop_back();
   }
   std::stable_sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
   done.resize(std::min<size_t>(done.size(), o.n_best));

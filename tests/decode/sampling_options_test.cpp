@@ -111,12 +111,13 @@ TEST(SamplingOptions, LogProbabilitiesAreTheModelsOwn) {
 TEST(SamplingOptions, AtAVeryLowTemperatureSamplesAreTheGreedyTranslation) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     FakeModel m = random_model(seed, 7, kOneSource, 1.0);
-    const SearchOptions greedy = options(1, 0, 0);
+    SearchOptions greedy = options(1, 0, 0);
+    greedy.min_length = static_cast<int64_t>(seed % 3);
     Prefix expected = beam_search(m, kOneSource, greedy)[0].at(0).tokens;
     const std::vector<int64_t> ids{static_cast<int64_t>(seed)};
     for (const int64_t top_k : {0, 5}) {
       SamplingOptions o{.samples = 3, .key = seed};
-      o.top_k = top_k, o.temperature = 1e-3;
+      o.top_k = top_k, o.temperature = 1e-3, o.min_length = greedy.min_length;
       const Samples drawn = sample_translations(m, m.vocabulary(), one_source(), ids, o)[0];
       for (Prefix tokens : drawn) {
         if (tokens.back() == kEnd) tokens.pop_back();

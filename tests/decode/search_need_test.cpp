@@ -162,7 +162,7 @@ TEST(SearchNeed, IsRefusedWithItsNumbers) {
   const SearchOptions options{.beam = 1024};
   const SearchNeed one = search_need(base, {32000, 32000}, options, 64, 64 * 30, 2);
   EXPECT_EQ(one.rows, 65536);
-  EXPECT_EQ(one.scores, 64ll * 32000 * 4 + 65536ll * 1024 * 24);
+  EXPECT_EQ(one.scores, 64ll * 32000 * 4 + 65536ll * 1025 * 24);
   EXPECT_GT(one.total(), int64_t{8} << 30);
   const std::vector<SearchNeed> two{one, one};
   EXPECT_NO_THROW(require_memory(two, options, 64, {2 * one.total(), ""}));

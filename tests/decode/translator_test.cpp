@@ -35,7 +35,8 @@ class TranslatorMemory : public testing::Test {
   // Bytes that searches of so many sentences at once take.
   int64_t need(int64_t sentences) const {
     const auto tokens = static_cast<int64_t>(vocabularies_.source().encode(lines_[0]).size()) + 1;
-    return search_need(model_->config(), model_->vocabulary(), search_, sentences, sentences * tokens, 4).total();
+    return search_need(model_->config(), model_->vocabulary(), with_prefixes(search_, vocabularies_), sentences, sentences * tokens, 4)
+        .total();
   }
   static SearchMemory memory(int64_t bytes, int processes, bool fewer) {
     return {.processes = processes, .fewer_at_once = fewer, .usable = [bytes] { return UsableMemory{bytes, "the test's bound"}; }};
@@ -56,7 +57,7 @@ class TranslatorMemory : public testing::Test {
 // With a beam for all pieces every piece is a translation of one token, the unknown one too.
 TEST_F(TranslatorMemory, TheUnknownSymbolIsInTranslationsOnlyWhereItIsAllowed) {
   SearchOptions search = search_;
-  search.beam = search.n_best = vocabularies_.target().size(), search.max_length_offset = 1;
+  search.beam = search.n_best = vocabularies_.target().size(), search.max_length_offset = 1, search.min_length = 0;
   for (const bool allowed : {false, true}) {
     search.allow_unknown = allowed;
     Translator t(*model_, vocabularies_, search);
@@ -71,7 +72,7 @@ TEST_F(TranslatorMemory, TheUnknownSymbolIsInTranslationsOnlyWhereItIsAllowed) {
 TEST_F(TranslatorMemory, SuppressedPiecesAreInNoTranslation) {
   const Vocabulary& v = vocabularies_.target();
   SearchOptions search = search_;
-  search.beam = search.n_best = v.size(), search.max_length_offset = 1;
+  search.beam = search.n_best = v.size(), search.max_length_offset = 1, search.min_length = 0;
   const std::string first = v.piece(4), second = v.piece(5);
   search.suppress = fmt::format(" {} ||| {}  {} ||| ", first, second, first);
   EXPECT_EQ(with_prefixes(search, vocabularies_).suppress_ids, (std::vector<std::vector<int32_t>>{{4}, {5, 4}}));
