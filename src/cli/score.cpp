@@ -13,6 +13,7 @@
 #include "cli/verbs.h"
 #include "config/words.h"
 #include "decode/alignment.h"
+#include "evaluation/n_best_list.h"
 #include "evaluation/pair_scores.h"
 #include "interop/usable_model.h"
 #include "storage/outputs.h"
@@ -22,10 +23,10 @@ namespace starling {
 namespace {
 
 struct ScoreArguments {
-  std::string model, source, target, tsv, target_language, output = "-";
+  std::string model, source, target, tsv, n_best, feature = "Score", target_language, output = "-";
   DeviceChoice compute{.precision = "f32"};
   int64_t batch_tokens = 4000, max_length = 2000;
-  bool per_token = false, tokens = false;
+  bool per_token = false, tokens = false, pieces = false;
   std::optional<AlignmentUnit> alignment;
 };
 
@@ -38,52 +39,127 @@ void require_numbers(const std::vector<std::vector<float>>& scores, const std::s
           path, first_line + static_cast<int64_t>(i), score_of(scores[i])));
 }
 
+// A source and a target with their places in the input; of an n-best list, the entry.
+struct ScoredPair {
+  std::string source, target;
+  NBestEntry entry;
+};
+
+// Pairs of lines, or the entries of n-best lists with the lines of the source that they translate.
+class PairInput {
+ public:
+  explicit PairInput(const ScoreArguments& a) : path_(!a.n_best.empty() ? a.n_best : a.tsv.empty() ? a.source : a.tsv) {
+    if (a.n_best.empty()) {
+      corpus_ = {a.source, a.target, a.tsv, 1};
+      pairs_.emplace(corpus_);
+      return;
+    }
+    list_.emplace(a.n_best);
+    LineReader source(a.source);
+    for (std::string_view line; source.next(line);) sources_.emplace_back(line);
+  }
+  bool next(ScoredPair& pair) {
+    std::string_view source, target;
+    if (pairs_) {
+      if (!pairs_->next(source, target)) return false;
+      pair.source = source, pair.target = target;
+      return true;
+    }
+    if (!list_->next(source)) return false;
+    try {
+      pair.entry = parse_n_best(source);
+    } catch (const DataError& e) {
+      throw DataError(fmt::format("{}:{}: {}", path_, line_number(), e.what()));
+    }
+    if (pair.entry.sentence >= std::ssize(sources_))
+      throw DataError(fmt::format("{}:{}: sentence {}, but the source has {} lines (the first is 0)", path_, line_number(),
+                                  pair.entry.sentence, sources_.size()));
+    pair.source = sources_[static_cast<size_t>(pair.entry.sentence)], pair.target = pair.entry.text;
+    return true;
+  }
+  const std::string& path() const { return path_; }
+  int64_t line_number() const { return pairs_ ? pairs_->line_number() : list_->line_number(); }
+  double bytes_read() const { return static_cast<double>(pairs_ ? pairs_->bytes_read() : list_->bytes_read()); }
+  double bytes() const {
+    const uint64_t all = pairs_ ? corpus_bytes({.train = {corpus_}}) : real_file_system()->info(path_).size;
+    return static_cast<double>(std::max<uint64_t>(all, 1));
+  }
+
+ private:
+  std::string path_;
+  CorpusFiles corpus_;
+  std::optional<PairReader> pairs_;
+  std::optional<LineReader> list_;
+  std::vector<std::string> sources_;
+};
+
+EncodedPair encoded(const ScoreArguments& a, const Vocabularies& v, const ScoredPair& pair, const SearchOptions& framing) {
+  return a.pieces ? framed_pair_of_pieces(v, pair.source, pair.target, framing) : framed_pair(v, pair.source, pair.target, framing);
+}
+
 // Reads some thousand pairs at a time, so that files of any size work; returns false at the end.
-bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairReader& reader, ResultFile& output, double bytes,
+bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput& input, ResultFile& output, double bytes,
                   TaskProgress& progress) {
   const Vocabularies& vocabularies = loaded.description.vocabularies;
-  const std::string& path = a.tsv.empty() ? a.source : a.tsv;
-  const int64_t first_line = reader.line_number() + 1;
-  const auto begin = static_cast<double>(reader.bytes_read());
+  const int64_t first_line = input.line_number() + 1;
+  const double begin = input.bytes_read();
   const SearchOptions framing = with_prefixes(loaded.description.search, vocabularies);
   const int64_t longest = std::min(a.max_length, longest_sentence(loaded.description.config));
   std::vector<EncodedPair> pairs;
-  std::vector<std::pair<std::string, std::string>> lines;  // for alignments
-  std::string_view source, target;
+  std::vector<ScoredPair> lines;
+  ScoredPair next;
   bool more = true;
-  while (pairs.size() < 4096 && (more = reader.next(source, target))) {
-    pairs.push_back(framed_pair(vocabularies, source, target, framing));
-    if (a.alignment) lines.emplace_back(source, target);
+  while (pairs.size() < 4096 && (more = input.next(next))) {
+    pairs.push_back(encoded(a, vocabularies, next, framing));
+    lines.push_back(std::move(next));
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
     if (length > static_cast<size_t>(longest))
-      throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it{}", path, reader.line_number(), length,
+      throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it{}", input.path(), input.line_number(), length,
                                   longest < a.max_length ? fmt::format(": the model has positions for {}", longest)
                                                          : fmt::format(", or raise --max-length (now {})", longest)));
   }
-  const double window = static_cast<double>(reader.bytes_read()) - begin;
+  const double window = input.bytes_read() - begin;
   const auto scored = [&](int64_t done) {
     if (progress.due())
       progress.tell((begin + window * static_cast<double>(done) / static_cast<double>(pairs.size())) / bytes,
                     counted(first_line - 1 + done, "pair"));
   };
   const std::vector<std::vector<float>> scores = pair_scores(*loaded.model, pairs, framing, a.batch_tokens, scored);
-  require_numbers(scores, path, first_line);
+  require_numbers(scores, input.path(), first_line);
   const auto aligned = a.alignment ? pair_alignments(*loaded.model, pairs, framing, a.batch_tokens) : std::vector<std::vector<int32_t>>();
   for (size_t i = 0; i < pairs.size(); ++i) {
+    if (!a.n_best.empty()) {
+      const double sum = score_of(scores[i]);
+      output.stream() << with_feature(lines[i].entry, a.feature, a.per_token ? sum / static_cast<double>(scores[i].size()) : sum) << '\n';
+      continue;
+    }
     const auto tokens = std::span(pairs[i].target).last(scores[i].size());
     output.stream() << score_line(scores[i], tokens, vocabularies.target(), a.per_token, a.tokens);
     if (a.alignment) {
-      const EncodedLine from = vocabularies.source().encode_with_bytes(lines[i].first),
-                        to = vocabularies.target().encode_with_bytes(lines[i].second);
-      output.stream() << '\t' << alignment_text({lines[i].first, from}, {lines[i].second, to}, aligned[i], *a.alignment);
+      const EncodedLine from = vocabularies.source().encode_with_bytes(lines[i].source),
+                        to = vocabularies.target().encode_with_bytes(lines[i].target);
+      output.stream() << '\t' << alignment_text({lines[i].source, from}, {lines[i].target, to}, aligned[i], *a.alignment);
     }
     output.stream() << '\n';
   }
-  output.flush(reader.line_number());
+  output.flush(input.line_number());
   return more;
 }
 
+// Throws ConfigError unless the options say what is scored.
+void check_input(const ScoreArguments& a) {
+  if (!a.n_best.empty()) {
+    if (a.source.empty() || !a.target.empty() || !a.tsv.empty())
+      throw ConfigError("--n-best needs --source, the lines that were translated, and neither --target nor --tsv");
+    if (a.tokens || a.alignment) throw ConfigError("--tokens and --alignment are for pairs; leave them out, or --n-best");
+  } else if (a.tsv.empty() ? a.source.empty() || a.target.empty() : !a.source.empty() || !a.target.empty()) {
+    throw ConfigError("name either --source and --target, or --tsv, or --source and --n-best");
+  }
+  if (a.pieces && a.alignment) throw ConfigError("--alignment needs text, and --pieces reads pieces; leave out one of the two");
+}
+
 void run_score(const ScoreArguments& a) {
+  check_input(a);
   const auto files = real_file_system();
   LoadedModel loaded = load_model(*files, usable_model(*files, a.model, [](const std::string& line) { tell("{}\n", line); }), a.compute);
   loaded.description.search = into_language(loaded.description.search, loaded.description.languages, a.target_language);
@@ -92,21 +168,21 @@ void run_score(const ScoreArguments& a) {
   StopNote note(output.stopped(what, 0));
   const std::string name = a.output == "-" ? "standard output" : "--output";
   for (const std::string& path : {a.output, output.written_path()})
-    refuse_own_input({name, path},
-                     {{"--source", a.source}, {"--target", a.target}, {"--tsv", a.tsv}, {"--model", loaded.description.directory}});
+    refuse_own_input({name, path}, {{"--source", a.source},
+                                    {"--target", a.target},
+                                    {"--tsv", a.tsv},
+                                    {"--n-best", a.n_best},
+                                    {"--model", loaded.description.directory}});
   refuse_run_files({name, a.output});
-  const CorpusFiles corpus{a.source, a.target, a.tsv, 1};
-  if (a.tsv.empty() ? a.source.empty() || a.target.empty() : !a.source.empty() || !a.target.empty())
-    throw ConfigError("name either --source and --target, or --tsv");
-  PairReader reader(corpus);
+  PairInput input(a);
   int64_t scored = 0;
-  const auto bytes = static_cast<double>(std::max<uint64_t>(corpus_bytes({.train = {corpus}}), 1));
+  const double bytes = input.bytes();
   const bool shows = a.output != "-" || !isatty(STDOUT_FILENO);
   std::optional<TaskProgress> progress(std::in_place, "score", shows ? standard_error_screen() : TaskScreen());
   try {
     for (bool more = true; more;) {
-      more = score_window(a, loaded, reader, output, bytes, *progress);
-      scored = reader.line_number();
+      more = score_window(a, loaded, input, output, bytes, *progress);
+      scored = input.line_number();
       note.set(output.stopped(what, scored));
     }
   } catch (const DataError& e) {
@@ -127,6 +203,11 @@ void add_score(CLI::App& app) {
   sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst)");
   sub->add_option("--target", a->target, "its translation");
   sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab");
+  sub->add_option(
+      "--n-best", a->n_best,
+      "in place of --target: an n-best list, number ||| text ||| features ||| score; its lines come back with one feature more");
+  sub->add_option("--n-best-feature", a->feature, "name of that feature")->capture_default_str();
+  sub->add_flag("--pieces", a->pieces, "both sides are pieces of the vocabularies with spaces between them");
   add_target_language_option(*sub, a->target_language);
   sub->add_option("-o,--output", a->output, "where scores go; - = standard output; a file is FILE.partial until it is complete")
       ->capture_default_str();

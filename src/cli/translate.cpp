@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <deque>
+#include <numeric>
 #include <optional>
 
 #include "base/counted.h"
@@ -14,7 +15,7 @@
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/help.h"
-#include "cli/search_arguments.h"
+#include "cli/translate_arguments.h"
 #include "cli/verbs.h"
 #include "comm/shard_communicator.h"
 #include "comm/threads.h"
@@ -30,21 +31,6 @@
 
 namespace starling {
 namespace {
-
-struct TranslateArguments {
-  std::vector<std::string> models;
-  std::string output = "-";
-  DeviceChoice compute;
-  std::vector<std::string> inputs{"-"};
-  SearchArguments search;
-  int64_t n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
-  int64_t shards = 1;
-  bool quiet = false, document = false, most_tokens_given = false;
-  std::string format = "text", source_language, target_language;
-  std::optional<AlignmentUnit> alignment;
-  bool sampling = false;
-  Translator::Sampling drawing;
-};
 
 // The ranks that hold the shards of the model. The first one reads and writes, and broadcasts what it reads, so that all ranks translate
 // the same lines together.
@@ -109,12 +95,9 @@ class Output : public ResultFile {
   void write(std::span<const std::vector<Translation>> translations, std::span<const std::string> lines, const Translator& translator,
              const TranslateArguments& a) {
     std::ostream& out = stream();
-    for (size_t i = 0; i < translations.size(); ++i) {
-      const auto aligned = [&](const Translation& t) { return translator.alignment(lines[i], t, *a.alignment); };
-      out << (a.alignment ? translation_lines(translations[i], count_, a.n_best > 1, aligned)
-                          : translation_lines(translations[i], count_, a.n_best > 1));
-      ++count_;
-    }
+    LineFormat format = a.lines;
+    format.list = a.n_best > 1;
+    for (size_t i = 0; i < translations.size(); ++i) out << translation_lines(translations[i], count_++, lines[i], translator, format);
     flush(count_);
   }
   void write(const std::string& document, int64_t sentences) {
@@ -194,28 +177,6 @@ class DocumentTranslation {
   Output& output_;
 };
 
-void check_document(const TranslateArguments& a) {
-  if (!a.document && a.format != "text") throw ConfigError(fmt::format("--format {} is for documents; add --document", a.format));
-  if (!a.document && !a.source_language.empty())
-    throw ConfigError("--source-language determines where the sentences of a document end; add --document, or leave it out");
-  check({a.source_language, ""}, "translate");
-  if (a.document && a.n_best > 1)
-    throw ConfigError("--n-best gives lists of sentences, and --document one document; leave out one of the two");
-  if (a.document && a.shards > 1) throw ConfigError("--document translates with one rank; leave out --parallel.tensor");
-  if (a.document && (a.alignment || a.sampling))
-    throw ConfigError(fmt::format("{} is for lines; leave it out, or --document", a.alignment ? "--alignment" : "--sampling"));
-}
-
-void check_models_and_sampling(const TranslateArguments& a) {
-  if (a.models.size() > 1 && a.shards > 1)
-    throw ConfigError("an ensemble of several --model translates with one rank; leave out --parallel.tensor");
-  if (!a.sampling) return;
-  if (a.models.size() > 1) throw ConfigError("--sampling draws from one model; leave it out, or all but one --model");
-  if (a.search.given("beam")) throw ConfigError("--beam searches, and --sampling draws at random; leave out one of the two");
-  if (a.alignment) throw ConfigError("--alignment is for translations that are searched for; leave it out, or --sampling");
-  if (a.shards > 1) throw ConfigError("--sampling translates with one rank; leave out --parallel.tensor");
-}
-
 // Returns the total size of the inputs, or 0 if one is not a regular file, such as a pipe of unknown length.
 uint64_t bytes_of(const std::vector<std::string>& inputs) {
   uint64_t bytes = 0;
@@ -227,9 +188,27 @@ uint64_t bytes_of(const std::vector<std::string>& inputs) {
   return bytes;
 }
 
+// Cuts lines at their first tab and returns what stands behind it. `first` is the number of the first line.
+std::vector<std::string> cut_beginnings(std::vector<std::string>& lines, int64_t first) {
+  std::vector<std::string> beginnings;
+  for (std::string& line : lines) {
+    const size_t tab = line.find('\t');
+    if (tab == std::string::npos && !line.empty())
+      throw DataError(fmt::format("line {} of the input has no tab; with --tsv each line is a source, a tab and a beginning (may be empty)",
+                                  first + std::ssize(beginnings)));
+    beginnings.push_back(tab == std::string::npos ? "" : line.substr(tab + 1));
+    if (tab != std::string::npos) line.resize(tab);
+  }
+  return beginnings;
+}
+
+std::vector<double> shares_of(std::vector<double> weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (double& w : weights) w /= sum;
+  return weights;
+}
+
 void run_translate(const TranslateArguments& a) {
-  check_document(a);
-  check_models_and_sampling(a);
   const auto files = real_file_system();
   Shards shards(a.shards);
   Output output(shards.first() ? a.output : "-");
@@ -258,16 +237,19 @@ void run_translate(const TranslateArguments& a) {
   }
   SearchOptions search = into_language(a.search.apply(loaded.description.search), loaded.description.languages, a.target_language);
   if (a.sampling || (a.n_best > search.beam && !a.search.given("beam"))) search.beam = a.n_best;
-  if (a.n_best > search.beam)
-    throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam", a.n_best, search.beam));
+  if (a.n_best > std::llround(static_cast<double>(search.beam) * search.patience))
+    throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam, or --patience", a.n_best, search.beam));
   search.n_best = a.n_best;
-  search.alignment = a.document || a.alignment;
+  search.alignment = a.document || a.lines.alignment;
+  search.attention = a.lines.soft_alignment || a.lines.alignment_threshold > 0;
 
   const double start = steady_seconds();
   Translator translator(*loaded.model, loaded.description.vocabularies, search, a.batch_sentences, a.max_source_tokens, nullptr,
                         std::move(members));
   translator.set_memory({.processes = shards.processes()});
   if (a.sampling) translator.set_sampling(a.drawing);
+  translator.set_form(a.form);
+  translator.set_weights(shares_of(a.weights));
   const std::string& language = a.source_language.empty() ? loaded.description.languages.source : a.source_language;
   DocumentTranslation documents(a, loaded.description.vocabularies, language, translator, output);
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
@@ -289,7 +271,8 @@ void run_translate(const TranslateArguments& a) {
       for (size_t i = 0; i < a.inputs.size(); ++i) documents.translate(i);
     for (std::vector<std::string> lines = take(); !lines.empty(); lines = take()) {
       lines_under_way = lines.size();
-      const auto translations = translator.translate(lines);
+      const std::vector<std::string> beginnings = a.tsv ? cut_beginnings(lines, output.count() + 1) : std::vector<std::string>();
+      const auto translations = translator.translate(lines, beginnings);
       if (!shards.first()) continue;
       output.write(translations, lines, translator, a);
       note.set(output.stopped(what, output.count()));
@@ -319,74 +302,13 @@ void run_translate(const TranslateArguments& a) {
        loaded.precision, machine_text(*loaded.backend, loaded.precision == "int8"), peak_memory().own >> 20);
 }
 
-void add_sampling(CLI::App& verb, TranslateArguments& a) {
-  CLI::Option* sampling =
-      verb.add_flag("--sampling", a.sampling, "draw translations at random with the model's probabilities, --n-best of each line");
-  verb.add_option("--sampling-top-k", a.drawing.top_k, "draw each piece from this many most probable ones; 0 = all")
-      ->needs(sampling)
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str()
-      ->group(kFurtherGroup);
-  verb.add_option("--sampling-temperature", a.drawing.temperature,
-                  "probabilities are raised to the power 1 / temperature: below 1, what is probable is drawn more often")
-      ->needs(sampling)
-      ->check(real_range(0.001, 1000))
-      ->capture_default_str()
-      ->group(kFurtherGroup);
-  verb.add_option("--seed", a.drawing.key, "of the random numbers: the same seed draws the same translations")
-      ->needs(sampling)
-      ->capture_default_str()
-      ->group(kFurtherGroup);
-}
-
 }  // namespace
 
 void add_translate(CLI::App& app) {
-  auto* sub = app.add_subcommand("translate", "translate raw text with a trained model");
   auto a = std::make_shared<TranslateArguments>();
-  sub->add_option("-m,--model", a->models, "run directory, checkpoint or model directory; given several times, an ensemble of them")
-      ->required()
-      ->allow_extra_args(false)
-      ->type_name("TEXT");
-  sub->add_option("-i,--input", a->inputs, "text to translate, one sentence a line (plain, .gz, .zst); - = standard input")
-      ->capture_default_str();
-  sub->add_option("-o,--output", a->output, "where translations go; - = standard output; a file is FILE.partial until it is complete")
-      ->capture_default_str();
-  a->search.add_to(*sub);
-  sub->add_option("--n-best", a->n_best,
-                  "translations a sentence (fewer where pruned); above 1 lines are: number ||| text ||| log-probability ||| score")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  sub->add_option_function<std::string>(
-         "--alignment", [a](const std::string& unit) { a->alignment = from_word<AlignmentUnit>(unit); },
-         "words or pieces: follows each text with ||| and pairs of positions, source-target, from the model's attention")
-      ->check(CLI::IsMember({"words", "pieces"}));
-  add_sampling(*sub, *a);
-  CLI::Option* most_tokens =
-      sub->add_option("--max-source-tokens", a->max_source_tokens,
-                      "longer sentences are cut, tokens; with --document they are translated in parts, at 200 unless "
-                      "this is given")
-          ->check(CLI::Range(1, 8192))
-          ->capture_default_str();
-  sub->add_flag("--document", a->document,
-                "each input is a document: its sentences are found and translated, everything else stays (docs/guides/documents.md)");
-  sub->add_option("--format", a->format, "of documents: text or html, whose tags are kept and moved with their words")
-      ->check(CLI::IsMember({"text", "html"}))
-      ->capture_default_str();
-  add_target_language_option(*sub, a->target_language);
-  sub->add_option("--source-language", a->source_language,
-                  "of documents: code of their language, such as en or pt-BR; default: the model's");
-  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  add_device_options(*sub, a->compute);
-  sub->add_option("--parallel.tensor", a->shards,
-                  "shards that each layer and vocabulary is cut into, on as many ranks of mpirun: for a model that does not fit one")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  sub->add_flag("--quiet", a->quiet, "no progress and no line about speed on standard error");
-  sub->callback([a, most_tokens] {
-    a->most_tokens_given = most_tokens->count() > 0;
+  CLI::App* const verb = add_translate_arguments(app, a);
+  verb->callback([a] {
+    check(*a);
     run_translate(*a);
   });
 }

@@ -25,16 +25,19 @@ std::vector<std::vector<Hypothesis>> beam_search(Model& model, std::span<const s
   return run(search, sources.size(), work, each_step);
 }
 
-std::vector<std::vector<Hypothesis>> beam_search(std::span<Model* const> models, std::span<const std::vector<std::vector<int32_t>>> sources,
-                                                 const SearchOptions& options, SearchWork* work, const std::function<void()>& each_step) {
-  CHECK(!models.empty() && models.size() == sources.size(), "sources for {} of {} models", sources.size(), models.size());
-  Search search(*models[0], {models.begin() + 1, models.end()});
-  for (size_t i = 0; i < sources[0].size(); ++i) {
+std::vector<std::vector<Hypothesis>> beam_search(const SearchModels& m, std::span<const std::vector<std::vector<int32_t>>> sources,
+                                                 std::span<const SearchOptions> options, SearchWork* work,
+                                                 const std::function<void()>& each_step) {
+  CHECK(!m.models.empty() && m.models.size() == sources.size(), "sources for {} of {} models", sources.size(), m.models.size());
+  const size_t count = sources[0].size();
+  CHECK(options.size() == 1 || options.size() == count, "{} options for {} sentences", options.size(), count);
+  Search search(*m.models[0], {m.models.begin() + 1, m.models.end()}, m.weights);
+  for (size_t i = 0; i < count; ++i) {
     std::vector<std::vector<int32_t>> others;
-    for (size_t m = 1; m < models.size(); ++m) others.push_back(sources[m][i]);
-    search.add(static_cast<int64_t>(i), sources[0][i], options, std::move(others));
+    for (size_t k = 1; k < m.models.size(); ++k) others.push_back(sources[k][i]);
+    search.add(static_cast<int64_t>(i), sources[0][i], options[options.size() == 1 ? 0 : i], std::move(others));
   }
-  return run(search, sources[0].size(), work, each_step);
+  return run(search, count, work, each_step);
 }
 
 }  // namespace starling

@@ -12,9 +12,14 @@ namespace starling {
 std::vector<std::vector<Hypothesis>> beam_search(Model& model, std::span<const std::vector<int32_t>> sources, const SearchOptions& options,
                                                  SearchWork* work = nullptr, const std::function<void()>& each_step = {});
 
-// The same with an ensemble (decode/search.h): sources[m] are the sentences in the tokens of model m.
-std::vector<std::vector<Hypothesis>> beam_search(std::span<Model* const> models, std::span<const std::vector<std::vector<int32_t>>> sources,
-                                                 const SearchOptions& options, SearchWork* work = nullptr,
+// The models of a search, or of an ensemble of several (decode/search.h), and their weights, if they do not count alike.
+struct SearchModels {
+  std::vector<Model*> models;
+  std::vector<double> weights;
+};
+// The same with sources[m], the sentences in the tokens of model m, and options for all sentences or, as many, for each of them.
+std::vector<std::vector<Hypothesis>> beam_search(const SearchModels& models, std::span<const std::vector<std::vector<int32_t>>> sources,
+                                                 std::span<const SearchOptions> options, SearchWork* work = nullptr,
                                                  const std::function<void()>& each_step = {});
 
 }  // namespace starling

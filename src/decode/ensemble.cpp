@@ -17,17 +17,18 @@ Tensor logits_in(Backend& backend, const OutputProduct& output, Tensor& room) {
 
 }  // namespace
 
-// The mean of log-probabilities, renormalised, is the softmax of the mean of the logits: in each row, a model's logits are above its
+// The weighted mean of log-probabilities, renormalised, is the softmax of that of the logits: in each row, a model's logits are above its
 // log-probabilities by one number.
-void EnsembleScores::top_k(Backend& backend, const OutputProduct& first, std::span<const OutputProduct> others, int64_t k,
-                           std::vector<float>& values, std::vector<int32_t>& tokens) {
-  const double share = 1 / static_cast<double>(others.size() + 1);
+void EnsembleScores::top_k(Backend& backend, const OutputProduct& first, std::span<const OutputProduct> others,
+                           std::span<const double> weights, int64_t k, std::vector<float>& values, std::vector<int32_t>& tokens) {
+  const auto share = [&](size_t model) { return weights.empty() ? 1 / static_cast<double>(others.size() + 1) : weights[model]; };
   const Tensor mean = logits_in(backend, first, mean_);
-  backend.flat().scale(mean, share, mean, Write::overwrite);
-  for (const OutputProduct& other : others) {
+  backend.flat().scale(mean, share(0), mean, Write::overwrite);
+  for (size_t m = 0; m < others.size(); ++m) {
+    const OutputProduct& other = others[m];
     CHECK(other.rows == first.rows && other.w->out == first.w->out, "logits [{}, {}] and [{}, {}]", first.rows, first.w->out, other.rows,
           other.w->out);
-    backend.flat().scale(logits_in(backend, other, logits_), share, mean, Write::accumulate);
+    backend.flat().scale(logits_in(backend, other, logits_), share(m + 1), mean, Write::accumulate);
   }
   const int64_t R = first.rows;
   const Tensor best({R, k}, mean.dtype(), backend.memory()), columns({R, k}, DType::i32, backend.memory()),

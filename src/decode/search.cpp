@@ -14,7 +14,9 @@ namespace {
 
 }  // namespace
 
-Search::Search(Model& model, std::vector<Model*> others) : model_(model), shard_(model.output_shard()), state_(model.begin_decoding()) {
+Search::Search(Model& model, std::vector<Model*> others, std::vector<double> weights)
+    : model_(model), shard_(model.output_shard()), state_(model.begin_decoding()), weights_(std::move(weights)) {
+  CHECK(weights_.empty() || weights_.size() == others.size() + 1, "{} weights of {} models", weights_.size(), others.size() + 1);
   for (Model* const other : others) {
     CHECK(!is_spread(shard_.group) && !is_spread(other->output_shard().group), "an ensemble of models in shards");
     CHECK(other->vocabulary().target_size == model.vocabulary().target_size, "an ensemble with {} and {} target tokens",
@@ -184,7 +186,7 @@ void Search::find_best(const OutputProduct& output) {
   if (others_.empty())
     log_softmax_top_k(model_.parameters().backend(), output, shard_, k_, values_, indices_);
   else
-    ensemble_.top_k(model_.parameters().backend(), output, other_outputs_, k_, values_, indices_);
+    ensemble_.top_k(model_.parameters().backend(), output, other_outputs_, weights_, k_, values_, indices_);
   adjust(output);
   for (const Sentence& s : sentences_)
     for (const Live& l : s.live)

@@ -48,6 +48,7 @@ struct SearchOptions {
   // Pieces, with spaces between them, that stand in front of each source, and that each translation begins with and does not show.
   std::string source_prefix, target_prefix;
   std::vector<int32_t> source_prefix_ids, target_prefix_ids;  // their numbers: with_prefixes() sets them (decode/framing.h)
+  int64_t shown_prefix = 0;  // the last so many tokens of the target prefix are part of the translation after all
   // Sequences of pieces that no translation contains, with " ||| " between them, and their numbers, which with_prefixes() sets as well.
   std::string suppress;
   std::vector<std::vector<int32_t>> suppress_ids;
@@ -110,16 +111,19 @@ int64_t continuations(const SearchOptions& options, const ModelVocabulary& vocab
 int64_t length_limit(double factor, int64_t offset, double source_tokens);
 
 struct Hypothesis {
-  std::vector<int32_t> tokens;  // without prefix and end of sentence
-  int64_t length = 0;           // number of tokens, including the end of sentence unless it was cut at the limit
+  std::vector<int32_t> tokens;  // without end of sentence, and without the prefix except for what is shown of it
+  int64_t length = 0;           // number of tokens, including the end of sentence unless it was cut at the limit, without the prefix
   double log_probability = 0;   // sum over the tokens, nats
   double score = 0;             // with length and coverage penalties: hypotheses are ranked by it
   int32_t end = -1;             // the token that ended it; -1: it was cut at the limit
+  std::vector<float> log_probabilities;  // of each token, and of the one that ended it, nats; 0 for those of the prefix
   // If requested: by target token, including the end of sentence, the source token with the most attention when it was predicted.
   std::vector<int32_t> alignment;
   // If requested: by target token, including the end of sentence, the attention to each source token (of the text and its end).
   std::vector<std::vector<float>> attention;
 };
+
+struct SearchPrefix;  // a node of the tree of hypotheses (decode/search_sentence.h)
 
 // A token of a translation in progress, as a search with a beam of 1 finds it.
 struct StepToken {
@@ -138,10 +142,10 @@ struct SearchWork {
 // A search in progress, for use by one thread. With a sharded model, all workers make the same calls.
 class Search {
  public:
-  // With `others`, an ensemble: log-probabilities are the mean of those of all models, renormalised. The models have one target vocabulary
-  // and one backend; attention, for alignments and coverage, is the first one's. None of them may be sharded, and all sentences must join
-  // before the first step.
-  explicit Search(Model& model, std::vector<Model*> others = {});
+  // With `others`, an ensemble: log-probabilities are the mean of those of all models, renormalised, with the `weights` of all models if
+  // they are given, which sum to 1. The models have one target vocabulary and one backend; attention, for alignments and coverage, is the
+  // first one's. None of them may be sharded, and all sentences must join before the first step.
+  explicit Search(Model& model, std::vector<Model*> others = {}, std::vector<double> weights = {});
   ~Search();
 
   // Adds a source (token ids ending with end of sentence), which joins at the next step. `key` identifies it in step() and drop(), and must
@@ -194,7 +198,7 @@ class Search {
   void choose(Sentence& s);
   void force(Sentence& s);
   void take(Sentence& s, const Live& from, const Candidate& c, bool end);
-  void finish(Sentence& s, const Live& from, int32_t end);
+  void finish(Sentence& s, const Live& from, const SearchPrefix* end);
   void tell_token(Sentence& s);
 
   struct Other {
@@ -205,6 +209,7 @@ class Search {
   VocabularyShard shard_;
   std::unique_ptr<DecodeState> state_;
   std::vector<Other> others_;                 // of an ensemble
+  std::vector<double> weights_;               // likewise
   std::vector<OutputProduct> other_outputs_;  // of the last step
   EnsembleScores ensemble_;
   std::vector<Joining> joining_;

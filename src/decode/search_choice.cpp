@@ -34,8 +34,9 @@ void Search::offer(const Sentence& s, int32_t live, int32_t rank) {
 // Extends the only hypothesis by the next token of the target prefix.
 void Search::force(Sentence& s) {
   const Live from = s.live.front();
+  const bool shown = s.length >= s.hidden();
   const int32_t token = s.options.target_prefix_ids[static_cast<size_t>(s.length++)];
-  s.prefixes.push_back({from.prefix, token, s.aligned(from.row), -1});
+  s.prefixes.push_back({from.prefix, token, s.aligned(from.row), shown ? s.keep_attention(from.row) : -1, 0});
   s.live = {{from.row, token, static_cast<int32_t>(s.prefixes.size()) - 1, from.log_probability}};
 }
 
@@ -70,7 +71,7 @@ void Search::choose(Sentence& s) {
   }
   if (s.on_token) tell_token(s);
   if (at_limit) {
-    for (const Live& l : next_) finish(s, l, -1);
+    for (const Live& l : next_) finish(s, l, nullptr);
     next_.clear();
   }
   if (std::ssize(s.finished) >= s.enough) next_.clear();
@@ -84,13 +85,10 @@ void Search::take(Sentence& s, const Live& from, const Candidate& c, bool end) {
   const int32_t token = indices_[from.row * k_ + c.rank];
   const auto at = static_cast<size_t>(s.length) - 1;
   Live to{from.row, token, from.prefix, c.log_probability, from.shown, from.follows};
-  if (end) {
-    finish(s, to, token);
-    if (o.alignment) s.finished.back().alignment.push_back(s.aligned(from.row));
-    if (o.attention) s.finished.back().attention.push_back(s.kept[static_cast<size_t>(s.keep_attention(from.row))]);
-    return;
-  }
-  s.prefixes.push_back({from.prefix, token, s.aligned(from.row), s.keep_attention(from.row)});
+  const SearchPrefix node{from.prefix, token, s.aligned(from.row), s.keep_attention(from.row),
+                          static_cast<float>(c.log_probability - from.log_probability)};
+  if (end) return finish(s, to, &node);
+  s.prefixes.push_back(node);
   to.prefix = static_cast<int32_t>(s.prefixes.size()) - 1;
   to.shown += !s.is_blank(token);
   to.follows = from.follows && at < o.target_prefix_ids.size() && token == o.target_prefix_ids[at];
@@ -106,27 +104,30 @@ void Search::tell_token(Sentence& s) {
   } else if (!next_.empty()) {
     const Live l = next_.front();
     if (s.on_token({l.token, l.log_probability - before, s.length == s.limit}) || s.length == s.limit) return;
-    finish(s, l, -1);
+    finish(s, l, nullptr);
     next_.clear();
   }
 }
 
-// Adds a hypothesis, whose row is that of the step that predicted its last token, to the finished ones.
-void Search::finish(Sentence& s, const Live& from, int32_t end) {
+// Adds a hypothesis, whose row is that of the step that predicted its last token, to the finished ones; `end` ended it, or it is cut.
+void Search::finish(Sentence& s, const Live& from, const SearchPrefix* end) {
   Hypothesis h;
-  for (int32_t p = from.prefix; p >= 0; p = s.prefixes[p].parent) {
+  const auto add = [&](const SearchPrefix& node) {
+    h.log_probabilities.push_back(node.log_probability);
+    if (s.options.alignment) h.alignment.push_back(node.source);
+    if (s.options.attention) h.attention.push_back(s.kept[static_cast<size_t>(node.attention)]);
+  };
+  if (end) add(*end), h.end = end->token;
+  const int64_t all = s.length - (end ? 1 : 0), hidden = std::min(s.hidden(), all);
+  for (int32_t p = from.prefix; std::ssize(h.tokens) < all - hidden; p = s.prefixes[p].parent) {
     h.tokens.push_back(s.prefixes[p].token);
-    if (s.options.alignment) h.alignment.push_back(s.prefixes[p].source);
-    if (s.options.attention && s.prefixes[p].attention >= 0) h.attention.push_back(s.kept[static_cast<size_t>(s.prefixes[p].attention)]);
+    add(s.prefixes[p]);
   }
   std::reverse(h.tokens.begin(), h.tokens.end());
+  std::reverse(h.log_probabilities.begin(), h.log_probabilities.end());
   std::reverse(h.alignment.begin(), h.alignment.end());
   std::reverse(h.attention.begin(), h.attention.end());
-  const auto given = static_cast<ptrdiff_t>(std::min<size_t>(static_cast<size_t>(s.forced()), h.tokens.size()));
-  h.tokens.erase(h.tokens.begin(), h.tokens.begin() + given);
-  if (s.options.alignment) h.alignment.erase(h.alignment.begin(), h.alignment.begin() + given);
   h.length = s.length - s.forced();
-  h.end = end;
   h.log_probability = from.log_probability;
   h.score = from.log_probability;
   if (s.options.word_penalty != 0) h.score -= s.options.word_penalty * static_cast<double>(h.length);

@@ -22,6 +22,7 @@ struct SearchPrefix {
   int32_t parent, token;
   int32_t source;     // the aligned source token, if requested
   int32_t attention;  // number of the kept row of attention; -1: not requested
+  float log_probability;
 };
 
 struct Search::Joining {
@@ -70,6 +71,7 @@ struct Search::Sentence {
   }
   bool covers() const { return options.coverage_penalty > 0; }
   int64_t forced() const { return options.prefix_bias > 0 ? 0 : static_cast<int64_t>(options.target_prefix_ids.size()); }
+  int64_t hidden() const { return std::max<int64_t>(forced() - options.shown_prefix, 0); }
   bool next_is_given() const { return length < forced() && length + 1 < limit; }
   bool attends() const { return covers() || options.alignment || options.attention; }
   // Keeps the attention of a row of the last step, if requested, and returns its number.

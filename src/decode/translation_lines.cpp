@@ -1,15 +1,18 @@
 #include "decode/translation_lines.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace starling {
 
-std::string translation_lines(std::span<const Translation> translations, int64_t number, bool list,
-                              const std::function<std::string(const Translation&)>& alignment) {
+std::string translation_lines(std::span<const Translation> translations, int64_t number, std::string_view source,
+                              const Translator& translator, const LineFormat& f) {
   std::string lines;
-  for (const Translation& t : translations.first(list ? translations.size() : 1)) {
-    const std::string text = alignment ? t.text + " ||| " + alignment(t) : t.text;
-    lines += list ? fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", number, text, t.log_probability, t.score) : text + "\n";
+  for (const Translation& t : translations.first(f.list ? translations.size() : 1)) {
+    std::string text = t.text;
+    if (f.soft_alignment) text += " ||| " + soft_alignment_text(t.hypothesis);
+    if (f.alignment) text += " ||| " + translator.alignment(source, t, *f.alignment, f.alignment_threshold);
+    if (f.scores) text += fmt::format(" ||| WordScores= {:.5f}", fmt::join(translator.word_scores(t, *f.scores), " "));
+    lines += f.list ? fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", number, text, t.log_probability, t.score) : text + "\n";
   }
   return lines;
 }

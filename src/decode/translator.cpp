@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -9,6 +10,15 @@
 #include "base/start_threads.h"
 
 namespace starling {
+namespace {
+
+std::string pieces_of(const Vocabulary& vocabulary, std::span<const int32_t> tokens) {
+  std::string text;
+  for (const int32_t token : tokens) text += (text.empty() ? "" : " ") + vocabulary.token(token);
+  return text;
+}
+
+}  // namespace
 
 WorkerBackends make_worker_backends(const Backend& backend) {
   WorkerBackends all;
@@ -38,7 +48,8 @@ Translator::Translator(Model& model, const Vocabularies& vocabularies, const Sea
 }
 
 void Translator::translate_batch(Worker& worker, std::span<const size_t> which, std::span<const Sources> sources,
-                                 std::vector<std::vector<Translation>>& results, const std::function<void(double share)>& under_way) const {
+                                 std::span<const SearchOptions> options, std::vector<std::vector<Translation>>& results,
+                                 const std::function<void(double share)>& under_way) const {
   std::vector<Sources> batches(sources.size());
   for (size_t m = 0; m < sources.size(); ++m)
     for (const size_t i : which) batches[m].push_back(sources[m][i]);
@@ -51,17 +62,20 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
     // Translations are about as long as their sources.
     under_way(std::min(0.95, static_cast<double>(steps++) / longest));
   };
-  std::vector<Model*> models{worker.model.get()};
-  for (const auto& other : worker.others) models.push_back(other.get());
-  const auto found = sampling_         ? draw_batch(worker, which, batch, each_step)
-                     : others_.empty() ? beam_search(*worker.model, batch, options_, &worker.work, each_step)
-                                       : beam_search(models, batches, options_, &worker.work, each_step);
+  SearchModels models{{worker.model.get()}, weights_};
+  for (const auto& other : worker.others) models.models.push_back(other.get());
+  std::vector<SearchOptions> each;
+  if (options.size() > 1)
+    for (const size_t i : which) each.push_back(options[i]);
+  auto found = sampling_ ? draw_batch(worker, which, batch, each_step)
+                         : beam_search(models, batches, each.empty() ? options : each, &worker.work, each_step);
   for (size_t i = 0; i < which.size(); ++i) {
     auto& result = results[which[i]];
     result.clear();
-    for (const Hypothesis& h : found[i]) {
-      result.push_back({vocabularies_.target().decode(h.tokens), h.log_probability, h.score, h.length});
-      if (options_.alignment || options_.attention) result.back().hypothesis = h;
+    for (Hypothesis& h : found[i]) {
+      std::string text = form_.target_pieces ? pieces_of(vocabularies_.target(), h.tokens) : vocabularies_.target().decode(h.tokens);
+      result.push_back({std::move(text), h.log_probability, h.score, h.length, {}});
+      result.back().hypothesis = std::move(h);
     }
   }
 }
@@ -196,22 +210,51 @@ Translator::Batches Translator::batches_that_fit(std::span<const size_t> order, 
   }
 }
 
+std::vector<int32_t> Translator::source_of(std::string_view line, const Vocabulary& from, const SearchOptions& options, int64_t most,
+                                           bool& cut) const {
+  return form_.source_pieces ? source_of_pieces(line, from, options, most, cut) : source_tokens(line, from, options, most, cut);
+}
+
 std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string> lines) {
   const Vocabulary& from = vocabularies_.source();
   std::vector<std::vector<int32_t>> sources(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
     bool cut = false;
-    sources[i] = source_tokens(lines[i], from, options_, most_text_tokens(), cut);
+    sources[i] = source_of(lines[i], from, options_, most_text_tokens(), cut);
     truncated_ += cut;
   }
   return sources;
 }
 
-std::string Translator::alignment(std::string_view line, const Translation& translation, AlignmentUnit unit) const {
-  EncodedLine source = vocabularies_.source().encode_with_bytes(line);
+std::vector<SearchOptions> Translator::with_beginnings(std::span<const std::string> beginnings) const {
+  const Vocabulary& to = vocabularies_.target();
+  const size_t longest = static_cast<size_t>(longest_sentence(workers_.front().model->config()));
+  std::vector<SearchOptions> options(beginnings.size(), options_);
+  for (size_t i = 0; i < beginnings.size(); ++i) {
+    std::vector<int32_t>& prefix = options[i].target_prefix_ids;
+    const size_t hidden = prefix.size();
+    const std::vector<int32_t> ids =
+        form_.target_pieces ? to.ids_of(beginnings[i], "the beginning of a translation") : to.encode(beginnings[i]);
+    prefix.insert(prefix.end(), ids.begin(), ids.end());
+    prefix.resize(std::min(prefix.size(), longest - 2));
+    options[i].shown_prefix = static_cast<int64_t>(prefix.size() - hidden);
+  }
+  return options;
+}
+
+std::string Translator::alignment(std::string_view line, const Translation& translation, AlignmentUnit unit, double threshold) const {
+  EncodedLine source;
+  if (form_.source_pieces) {
+    bool cut = false;
+    source.ids = source_of_pieces(line, vocabularies_.source(), {}, std::numeric_limits<int64_t>::max(), cut);
+    if (!source.ids.empty()) source.ids.pop_back();  // the end of sentence
+    source.bytes.resize(source.ids.size());
+  } else {
+    source = vocabularies_.source().encode_with_bytes(line);
+  }
   const auto room = static_cast<size_t>(std::max<int64_t>(most_text_tokens(), 1));
   if (source.ids.size() > room) source.ids.resize(room), source.bytes.resize(room);  // as source_tokens() cuts it
-  return alignment_text(source, line, vocabularies_.target(), translation.hypothesis, unit);
+  return alignment_text(source, line, vocabularies_.target(), translation.hypothesis, unit, threshold);
 }
 
 SearchWork Translator::work() const {
@@ -229,7 +272,7 @@ void Translator::stop_if_asked() {
   if (watch_.stop && shards && any_shard(shards, watch_.stop())) throw TranslationStopped();
 }
 
-std::vector<std::vector<Translation>> Translator::translate(std::span<const std::string> lines) {
+std::vector<std::vector<Translation>> Translator::translate(std::span<const std::string> lines, std::span<const std::string> beginnings) {
   std::vector<Sources> sources;
   sources.push_back(encode(lines));
   for (const EnsembleMember& m : others_) {
@@ -240,13 +283,16 @@ std::vector<std::vector<Translation>> Translator::translate(std::span<const std:
     for (const std::string& line : lines) {
       bool cut = false;
       const int64_t room = max_source_tokens_ - static_cast<int64_t>(framing.source_prefix_ids.size());
-      of_member.push_back(source_tokens(line, m.vocabularies->source(), framing, room, cut));
+      of_member.push_back(source_of(line, m.vocabularies->source(), framing, room, cut));
     }
   }
-  return translate_sources(sources);
+  if (beginnings.empty()) return translate_sources(sources, std::span(&options_, 1));
+  CHECK(beginnings.size() == lines.size() && !sampling_, "{} beginnings of {} translations", beginnings.size(), lines.size());
+  return translate_sources(sources, with_beginnings(beginnings));
 }
 
-std::vector<std::vector<Translation>> Translator::translate_sources(const std::vector<Sources>& all) {
+std::vector<std::vector<Translation>> Translator::translate_sources(const std::vector<Sources>& all,
+                                                                    std::span<const SearchOptions> options) {
   CHECK(all.size() == others_.size() + 1, "sources for {} of {} models", all.size(), others_.size() + 1);
   const Sources& sources = all.front();
   std::vector<size_t> order;
@@ -274,7 +320,7 @@ std::vector<std::vector<Translation>> Translator::translate_sources(const std::v
       stop_if_asked();
       double tokens = 0;
       for (const size_t i : batches[b]) tokens += static_cast<double>(sources[i].size());
-      translate_batch(workers_[worker], batches[b], all, results, [&](double share) { tell(0, share * tokens); });
+      translate_batch(workers_[worker], batches[b], all, options, results, [&](double share) { tell(0, share * tokens); });
       tell(tokens, 0);
     }
   });

@@ -21,7 +21,7 @@ struct Translation {
   double log_probability = 0;  // nats
   double score = 0;            // with length and coverage penalties
   int64_t tokens = 0;          // tokens produced, including the end of sentence
-  Hypothesis hypothesis = {};  // set if SearchOptions::alignment is
+  Hypothesis hypothesis = {};
 };
 
 // How much of this host's free memory searches may use.
@@ -65,19 +65,24 @@ class Translator {
              int64_t max_source_tokens = 1000, const WorkerBackends* backends = nullptr, std::vector<EnsembleMember> others = {});
 
   // Returns the n_best translations of each line, best first; an empty line gives an empty translation. Sources longer than
-  // max_source_tokens are cut there, and counted. Throws ResourceError, before computing anything, if beam and batches need more memory
-  // than set_memory allows.
-  std::vector<std::vector<Translation>> translate(std::span<const std::string> lines);
+  // max_source_tokens are cut there, and counted. `beginnings`, if given, are the texts that the lines' translations begin with, which are
+  // part of them; a beginning that leaves no room is cut. Throws ResourceError, before computing anything, if beam and batches need more
+  // memory than set_memory allows.
+  std::vector<std::vector<Translation>> translate(std::span<const std::string> lines, std::span<const std::string> beginnings = {});
 
   // The two halves of translate(), to translate the same text several times; not with an ensemble. Sources end with end of sentence; that
   // of an empty line is empty.
   std::vector<std::vector<int32_t>> encode(std::span<const std::string> lines);
   std::vector<std::vector<Translation>> translate_encoded(std::span<const std::vector<int32_t>> sources) {
-    return translate_sources({{sources.begin(), sources.end()}});
+    return translate_sources({{sources.begin(), sources.end()}}, std::span(&options_, 1));
   }
 
-  // Returns which words or pieces of a line its translation comes from, as alignment_text() does; the options must ask for alignments.
-  std::string alignment(std::string_view line, const Translation& translation, AlignmentUnit unit) const;
+  // Returns which words or pieces of a line its translation comes from, as alignment_text() does; the options must ask for alignments or,
+  // with a threshold, for attention.
+  std::string alignment(std::string_view line, const Translation& translation, AlignmentUnit unit, double threshold = 0) const;
+  std::vector<double> word_scores(const Translation& translation, AlignmentUnit unit) const {
+    return unit_scores(translation.hypothesis, vocabularies_.target(), unit);
+  }
 
   // Sets the search options from now on.
   void set_search(const SearchOptions& options) { options_ = with_prefixes(options, vocabularies_); }
@@ -91,6 +96,13 @@ class Translator {
     double temperature = 1;  // as in SamplingOptions
   };
   void set_sampling(const Sampling& sampling);
+  // Lines that are pieces of the vocabularies, with spaces between them, in place of text.
+  struct Form {
+    bool source_pieces = false, target_pieces = false;
+  };
+  void set_form(Form form) { form_ = form; }
+  // The weights of an ensemble's models, which sum to 1.
+  void set_weights(std::vector<double> weights) { weights_ = std::move(weights); }
   void set_memory(SearchMemory memory) { memory_ = std::move(memory); }
   void set_watch(TranslatorWatch watch) { watch_ = std::move(watch); }
 
@@ -115,11 +127,16 @@ class Translator {
   SearchNeed need_of(std::span<const size_t> batch, std::span<const Sources> sources);
   // Returns the largest needs of batches that may be in progress at the same time.
   std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const Sources> sources);
-  std::vector<std::vector<Translation>> translate_sources(const std::vector<Sources>& sources);
+  std::vector<int32_t> source_of(std::string_view line, const Vocabulary& from, const SearchOptions& options, int64_t most,
+                                 bool& cut) const;
+  std::vector<SearchOptions> with_beginnings(std::span<const std::string> beginnings) const;
+  // `options` are those of all sentences, or of each.
+  std::vector<std::vector<Translation>> translate_sources(const std::vector<Sources>& sources, std::span<const SearchOptions> options);
   void stop_if_asked();
   int64_t most_text_tokens() const { return max_source_tokens_ - static_cast<int64_t>(options_.source_prefix_ids.size()); }
   void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const Sources> sources,
-                       std::vector<std::vector<Translation>>& results, const std::function<void(double share)>& under_way) const;
+                       std::span<const SearchOptions> options, std::vector<std::vector<Translation>>& results,
+                       const std::function<void(double share)>& under_way) const;
   std::vector<std::vector<Hypothesis>> draw_batch(Worker& worker, std::span<const size_t> which,
                                                   std::span<const std::vector<int32_t>> batch,
                                                   const std::function<void()>& each_step) const;
@@ -130,6 +147,8 @@ class Translator {
   const std::vector<EnsembleMember> others_;
   SearchOptions options_;
   std::optional<Sampling> sampling_;
+  Form form_;
+  std::vector<double> weights_;
   int64_t lines_before_ = 0;  // of earlier calls
   SearchMemory memory_;
   TranslatorWatch watch_;

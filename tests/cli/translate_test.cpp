@@ -2,6 +2,7 @@
 // forbidden pieces.
 #include <gmock/gmock.h>
 
+#include <numeric>
 #include <sstream>
 
 #include "tests/cli/program.h"
@@ -128,13 +129,125 @@ TEST_F(Translate, OptionsThatExcludeEachOtherAreNamed) {
     return o.text;
   };
   EXPECT_THAT(refused("--sampling --beam 3"), HasSubstr("--beam searches, and --sampling draws"));
-  EXPECT_THAT(refused("--sampling --alignment words"), HasSubstr("--alignment is for translations that are searched for"));
+  EXPECT_THAT(refused("--sampling --alignment words"),
+              HasSubstr("--alignment and --word-scores are for translations that are searched for"));
   EXPECT_THAT(refused("--sampling --document"), HasSubstr("--sampling is for lines"));
   EXPECT_THAT(refused("--alignment words --document"), HasSubstr("--alignment is for lines"));
   EXPECT_THAT(refused("--sampling " + model), HasSubstr("--sampling draws from one model"));
   EXPECT_THAT(refused("--seed 3"), HasSubstr("--sampling"));
-  EXPECT_THAT(refused("--alignment soft"), HasSubstr("--alignment"));
+  EXPECT_THAT(refused("--alignment hard"), HasSubstr("--alignment"));
   EXPECT_THAT(refused("--sampling --sampling-temperature 0"), HasSubstr("0.001"));
+}
+
+std::vector<double> numbers(const std::string& text, char between = ' ') {
+  std::vector<double> all;
+  std::istringstream in(text);
+  for (std::string number; std::getline(in, number, between);)
+    if (!number.empty()) all.push_back(std::stod(number));
+  return all;
+}
+
+TEST_F(Translate, EachLineMayHaveABeginning) {
+  const std::string plain = translate("-i text");
+  write("tsv", "A rock climber climbs a large rock.\t\n\nA dog is running on the beach.\tEin Hund im\n");
+  const std::vector<std::string> begun = lines(translate("-i tsv --tsv"));
+  ASSERT_EQ(begun.size(), 3u);
+  EXPECT_EQ(begun[0], lines(plain)[0]);
+  EXPECT_EQ(begun[1], "");
+  EXPECT_TRUE(begun[2].starts_with("Ein Hund im")) << begun[2];
+  EXPECT_EQ(numbers(fields(lines(translate("-i tsv --tsv --word-scores pieces"))[2])[1].substr(11))[0], 0) << "a beginning is given";
+  write("odd", "A dog\tEin\nno tab\n");
+  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model --tsv -i odd").text, HasSubstr("line 2 of the input has no tab"));
+}
+
+// Pieces go out as the vocabulary cut them, and come in as if the text had been given.
+TEST_F(Translate, ReadsAndWritesPieces) {
+  const std::string plain = translate("-i text");
+  std::string joined;
+  for (const std::string& line : lines(translate("-i text --target-pieces"))) {
+    std::string text;
+    for (const char c : line)
+      if (c != ' ') text += c;
+    for (size_t at; (at = text.find("\u2581")) != std::string::npos;) text.replace(at, std::string("\u2581").size(), " ");
+    joined += (text.starts_with(' ') ? text.substr(1) : text) + "\n";
+  }
+  EXPECT_EQ(joined, plain);
+  const std::string model = " --model " + kFixtures + "/pre/model ";
+  write("plain", plain);
+  ASSERT_EQ(run("score --tokens" + model + "--source text --target plain -o scores").status, 0);
+  ASSERT_EQ(run("score --tokens" + model + "--source text --target text -o of-sources").status, 0);  // the vocabulary is joint
+  const auto column = [&](const std::string& file, bool pieces) {
+    std::string text;
+    for (const std::string& line : lines(read_text_file(path(file)))) {
+      const size_t tab = line.find('\t'), end = line.find(" </s>");
+      text += (!pieces ? line.substr(0, tab) : end == std::string::npos ? "" : line.substr(tab + 1, end - tab - 1)) + "\n";
+    }
+    return text;
+  };
+  write("source.pieces", column("of-sources", true));
+  write("target.pieces", column("scores", true));
+  EXPECT_EQ(translate("-i source.pieces --source-pieces"), plain);
+  ASSERT_EQ(run("score --pieces" + model + "--source source.pieces --target target.pieces -o again").status, 0);
+  EXPECT_EQ(column("again", false), column("scores", false));
+}
+
+TEST_F(Translate, WordScoresSumUpToTheLogProbability) {
+  for (const std::string& line : lines(translate("-i text --n-best 3 --word-scores pieces"))) {
+    const std::vector<std::string> f = fields(line);
+    ASSERT_EQ(f.size(), 5u) << line;
+    const std::vector<double> scores = numbers(f[2].substr(11));
+    EXPECT_NEAR(std::accumulate(scores.begin(), scores.end(), 0.0), std::stod(f[3]), 1e-4) << line;
+  }
+  const std::vector<std::string> words = fields(lines(translate("-i text --word-scores words"))[0]);
+  EXPECT_EQ(static_cast<int64_t>(numbers(words.at(1).substr(11)).size()), words_of(words[0]));
+}
+
+TEST_F(Translate, AttentionIsShownWhole) {
+  const std::string soft = fields(lines(translate("-i text --alignment soft", "gnmt-clip"))[0]).at(1);
+  std::istringstream rows(soft);
+  for (std::string row; rows >> row;) {
+    const std::vector<double> weights = numbers(row, ',');
+    EXPECT_NEAR(std::accumulate(weights.begin(), weights.end(), 0.0), 1, 1e-3) << row;
+  }
+  const auto pairs = [&](const std::string& threshold) {
+    return words_of(fields(lines(translate("-i text --alignment pieces --alignment-threshold " + threshold, "gnmt-clip"))[0]).at(1));
+  };
+  EXPECT_GT(pairs("0.001"), pairs("0.2"));
+  EXPECT_EQ(pairs("1"), 0);
+}
+
+TEST_F(Translate, ModelsOfAnEnsembleHaveWeights) {
+  const std::string two = "-i text --model " + kFixtures + "/post/model ";
+  const std::string first = translate("-i text"), second = translate("-i text", "post");
+  EXPECT_EQ(translate(two + "--weights 1,0"), first);
+  EXPECT_EQ(translate(two + "--weights 0,2"), second);
+  EXPECT_THAT(run("translate -i text --weights 1 --model " + kFixtures + "/pre/model " + two).text,
+              HasSubstr("--weights has 1 for 2 --model"));
+}
+
+TEST_F(Translate, NBestListsAreScoredAgain) {
+  write("list", translate("-i text --n-best 3 --word-scores words"));
+  const std::string model = " --model " + kFixtures + "/pre/model ";
+  ASSERT_EQ(run("score --n-best list --n-best-feature Again --source text -o again" + model).status, 0);
+  const std::vector<std::string> before = lines(read_text_file(path("list"))), after = lines(read_text_file(path("again")));
+  ASSERT_EQ(after.size(), before.size());
+  const std::vector<std::string> sources = {"A rock climber climbs a large rock.", "", "A dog is running on the beach."};
+  std::string of_list, texts;
+  for (size_t i = 0; i < after.size(); ++i) {
+    const std::vector<std::string> was = fields(before[i]), is = fields(after[i]);
+    ASSERT_EQ(is.size(), was.size());
+    const size_t added = is[3].find(" Again= ");
+    ASSERT_NE(added, std::string::npos) << after[i];
+    EXPECT_EQ(is[3].substr(0, added), was[3]);
+    EXPECT_EQ(is[4], was[4]);
+    of_list += sources.at(std::stoul(was[0])) + "\n", texts += was[1] + "\n";
+  }
+  write("of-list", of_list), write("texts", texts);  // the same pairs, scored as lines
+  ASSERT_EQ(run("score --source of-list --target texts -o plain-scores" + model).status, 0);
+  const std::vector<std::string> plain = lines(read_text_file(path("plain-scores")));
+  for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(fields(after[i])[3].substr(fields(after[i])[3].find(" Again= ") + 8), plain.at(i));
+  write("wrong", "0 ||| Ein Hund ||| F0= -1 ||| -1\n7 ||| Ein Hund ||| F0= -1 ||| -1\n");
+  EXPECT_THAT(run("score --n-best wrong --source text" + model).text, HasSubstr("wrong:2: sentence 7, but the source has 3 lines"));
 }
 
 }  // namespace

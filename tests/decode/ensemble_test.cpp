@@ -18,22 +18,23 @@ using ::testing::HasSubstr;
 const Sources kEnsembleSources{{3, 4, kEnd}, {4, kEnd}, {5, 3, 4, 3, kEnd}};
 
 // The mean of the models' log-probabilities, renormalised by whoever takes the softmax of it.
-Logits mean_of(const std::vector<FakeModel*>& models) {
-  return [models](int32_t sentence, const Prefix& prefix) {
+Logits mean_of(const std::vector<FakeModel*>& models, const std::vector<double>& weights = {}) {
+  return [models, weights](int32_t sentence, const Prefix& prefix) {
     std::vector<double> mean(static_cast<size_t>(models[0]->vocabulary().target_size));
-    for (const FakeModel* m : models) {
-      const std::vector<double> each = log_softmax(m->logits(sentence, prefix));
-      for (size_t t = 0; t < mean.size(); ++t) mean[t] += each[t] / static_cast<double>(models.size());
+    for (size_t m = 0; m < models.size(); ++m) {
+      const std::vector<double> each = log_softmax(models[m]->logits(sentence, prefix));
+      const double weight = weights.empty() ? 1 / static_cast<double>(models.size()) : weights[m];
+      for (size_t t = 0; t < mean.size(); ++t) mean[t] += weight * each[t];
     }
     return mean;
   };
 }
 
 std::vector<std::vector<Hypothesis>> search_together(const std::vector<FakeModel*>& models, const SearchOptions& o,
-                                                     SearchWork* work = nullptr) {
+                                                     SearchWork* work = nullptr, const std::vector<double>& weights = {}) {
   const std::vector<Model*> all(models.begin(), models.end());
   const std::vector<Sources> sources(models.size(), kEnsembleSources);
-  return beam_search(all, sources, o, work);
+  return beam_search({all, weights}, sources, std::span(&o, 1), work);
 }
 
 TEST(Ensemble, FindsWhatASearchOfTheMeanFinds) {
@@ -49,10 +50,11 @@ TEST(Ensemble, FindsWhatASearchOfTheMeanFinds) {
     SearchOptions o = options(static_cast<int64_t>(1 + seed % 5), 0.6, 0);
     o.n_best = seed % 2 == 0 ? o.beam : 1;
     o.no_repeat_ngram = seed % 5 == 4 ? 2 : 0;
-    const auto found = search_together(used, o);
+    const std::vector<double> weights = seed % 3 == 0 && used.size() == 2 ? std::vector{0.7, 0.3} : std::vector<double>();
+    const auto found = search_together(used, o, nullptr, weights);
     for (size_t s = 0; s < kEnsembleSources.size(); ++s) {
       const auto expected =
-          plain_search(models[0], static_cast<int32_t>(s), static_cast<int64_t>(kEnsembleSources[s].size()), o, mean_of(used));
+          plain_search(models[0], static_cast<int32_t>(s), static_cast<int64_t>(kEnsembleSources[s].size()), o, mean_of(used, weights));
       ASSERT_EQ(found[s].size(), expected.size()) << "seed " << seed;
       for (size_t k = 0; k < expected.size(); ++k) {
         EXPECT_EQ(found[s][k].tokens, expected[k].tokens) << "seed " << seed;
@@ -97,10 +99,10 @@ TEST(Ensemble, EachModelReadsItsOwnSources) {
   const std::vector<Sources> sources{{{3, 4, 5, 2}, {6, 2}, {3, 3, 2}}, {{19, 2}, {17, 18, 16, 15, 14, 13, 2}, {3, 3, 3, 2}}};
   SearchOptions o = options(3, 0.6, 0);
   o.max_length_factor = 0, o.max_length_offset = 6;
-  const auto together = beam_search(used, sources, o);
+  const auto together = beam_search({used, {}}, sources, std::span(&o, 1));
   for (size_t s = 0; s < 3; ++s) {
     const std::vector<Sources> one{{sources[0][s]}, {sources[1][s]}};
-    const Hypothesis alone = beam_search(used, one, o)[0].at(0);
+    const Hypothesis alone = beam_search({used, {}}, one, std::span(&o, 1))[0].at(0);
     EXPECT_EQ(together[s].at(0).tokens, alone.tokens) << s;
     EXPECT_EQ(together[s].at(0).log_probability, alone.log_probability) << s;
     // The log-probability is that of the tokens by both models, whatever the search did on the way.

@@ -1,0 +1,37 @@
+// What `starling translate` is told on its command line.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/search_arguments.h"
+#include "decode/translation_lines.h"
+
+namespace starling {
+
+struct TranslateArguments {
+  std::vector<std::string> models;
+  std::string output = "-";
+  DeviceChoice compute;
+  std::vector<std::string> inputs{"-"};
+  SearchArguments search;
+  int64_t n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
+  int64_t shards = 1;
+  bool quiet = false, document = false, most_tokens_given = false;
+  std::string format = "text", source_language, target_language;
+  LineFormat lines;
+  bool tsv = false;  // a line is a source, a tab, and the beginning of its translation
+  Translator::Form form;
+  std::vector<double> weights;  // of an ensemble
+  bool sampling = false;
+  Translator::Sampling drawing;
+};
+
+// Adds the verb, without what it does. Options fill in the arguments.
+CLI::App* add_translate_arguments(CLI::App& app, const std::shared_ptr<TranslateArguments>& arguments);
+
+// Throws ConfigError for options that do not go together.
+void check(const TranslateArguments& arguments);
+
+}  // namespace starling

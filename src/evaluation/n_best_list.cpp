@@ -1,0 +1,47 @@
+#include "evaluation/n_best_list.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+constexpr std::string_view kBars = "|||";
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+NBestEntry parse_n_best(std::string_view line) {
+  NBestEntry entry;
+  for (size_t begin = 0; begin <= line.size();) {
+    const size_t end = std::min(line.find(kBars, begin), line.size());
+    entry.fields.emplace_back(line.substr(begin, end - begin));
+    begin = end + kBars.size();
+  }
+  const std::string_view number = trimmed(entry.fields.front());
+  const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), entry.sentence);
+  if (entry.fields.size() < 2 || number.empty() || error != std::errc() || rest != number.data() + number.size() || entry.sentence < 0)
+    throw DataError("not an entry of an n-best list, which begins with the number of its sentence and its text: 0 ||| text ||| ...");
+  entry.text = trimmed(entry.fields[1]);
+  return entry;
+}
+
+std::string with_feature(const NBestEntry& entry, const std::string& name, double value) {
+  const std::string feature = fmt::format("{}= {:.6f}", name, value);
+  std::vector<std::string> fields = entry.fields;
+  if (fields.size() < 3) return fmt::format("{} ||| {}", fmt::join(fields, "|||"), feature);
+  std::string& features = fields[std::max<size_t>(fields.size() - 2, 2)];
+  features = fmt::format(" {} {} ", trimmed(features), feature);
+  return fmt::format("{}", fmt::join(fields, "|||"));
+}
+
+}  // namespace starling
