@@ -7,7 +7,7 @@
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "http/client_address.h"
-#include "interop/package_languages.h"
+#include "interop/recognise.h"
 #include "interop/usable_model.h"
 #include "serve/model_source.h"
 #include "serve/server.h"
@@ -32,13 +32,8 @@ void serve_models(ServeArguments& a) {
   on_demand.memory = *memory;
   if (!a.packages.empty()) a.options.packages = packages_in(*files, a.packages);
   on_demand.usable = [files](const std::string& path, const OnDemand::Say& say) { return usable_model(*files, path, say); };
-  on_demand.foreign_languages = [files](const std::string& path) { return package_languages(*files, path); };
-  if (!on_demand.on) {
-    for (std::string& text : a.options.models) {
-      const std::string path = parse_model_source(text).path;
-      text.replace(text.size() - path.size(), path.size(), usable_model(*files, path, [](const std::string& line) { tell("{}\n", line); }));
-    }
-  }
+  on_demand.foreign_languages = [files](const std::string& path) { return named_languages(*files, path); };
+  on_demand.state = [files](const std::string& path) { return foreign_state(*files, path); };
   serve(a.options);
 }
 

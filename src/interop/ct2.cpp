@@ -4,13 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/push_once.h"
-#include "interop/package_languages.h"
+#include "interop/recognise.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
-
-constexpr const char* kModel = "model.bin";
 
 // What config.json says, or the variables of older files, or CTranslate2's defaults.
 struct Ct2Tokens {
@@ -100,16 +98,8 @@ void rename_specials(std::vector<std::string>& list, const Ct2Tokens& t) {
 
 }  // namespace
 
-std::optional<ForeignFile> find_ct2(FileSystem& files, const ForeignFiles& folder) {
-  for (const std::string& name : folder.names()) {
-    if (name != kModel && !name.ends_with(std::string("/") + kModel)) continue;
-    if (ForeignFile found = read_foreign(files, folder, name); is_ct2(found.content)) return found;
-  }
-  return std::nullopt;
-}
-
 ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const ForeignFile& model_file, const VocabularyFiles& given) {
-  const std::string &name = model_file.name, &where = model_file.where, base = name.substr(0, name.size() - std::string(kModel).size());
+  const std::string &name = model_file.name, &where = model_file.where, base = name.substr(0, name.rfind('/') + 1);
   const Ct2File file = read_ct2(model_file.content, where);
   ModelConfig config = ct2_config(file, where);
   const Ct2Tokens t = tokens_of(file, folder, base);
@@ -160,7 +150,7 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
       return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
     };
     search.target_prefix = code("target_prefix");
-    languages = package_languages(json);
+    languages = languages_beside(folder, name);
     kind = fmt::format("Argos package {} to {}, version {}, with {}", code("from_code"), code("to_code"), code("package_version"), kind);
     search.length_penalty = 0.2;  // Argos Translate's
   }

@@ -2,8 +2,6 @@
 // Argos Translate and LibreTranslate (.argosmodel).
 #pragma once
 
-#include <optional>
-
 #include "interop/ct2_file.h"
 #include "interop/foreign_files.h"
 #include "interop/imported_model.h"
@@ -11,9 +9,8 @@
 
 namespace starling {
 
-// The file model.bin of a folder or archive, in a folder of its own ("model/model.bin") or not.
-std::optional<ForeignFile> find_ct2(FileSystem& files, const ForeignFiles& folder);
-// Reads the model. Throws ConfigError naming what Starling's models do not have.
+// Reads the model, whose file may be in a folder of its own ("model/model.bin"). Throws ConfigError naming what Starling's models do not
+// have.
 ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const ForeignFile& model_file,
                              const VocabularyFiles& vocabularies);
 

@@ -17,18 +17,24 @@ class ForeignFiles {
   virtual const std::vector<std::string>& names() const = 0;
   // Returns the content of one of them.
   virtual std::string read(const std::string& name) const = 0;
+  // Returns its first bytes, `most` at most, without reading or unpacking the rest where that can be avoided.
+  virtual std::string peek(const std::string& name, size_t most) const { return read(name).substr(0, most); }
   // What messages call it.
   virtual std::string where(const std::string& name) const = 0;
+  // The directory that they are files of; "" if they lie in an archive.
+  virtual std::string directory() const { return ""; }
 
   bool has(const std::string& name) const;
 };
 
-// Opens a path; a file that is not an archive of files has its own name only. Throws IoError or DataError.
+// Opens a directory, an archive or, of a file that is not one, the files beside it. Throws IoError or DataError.
 std::unique_ptr<ForeignFiles> open_foreign(FileSystem& files, const std::string& path);
 
 // The content of a file that may be packed by gzip or Zstandard. Throws DataError, beginning with `where`, if it is damaged or would have
 // more than 8 GiB.
 std::string unpacked(std::string content, const std::string& where);
+// The first bytes of a file, unpacked if it is packed; fewer, or none, if it is damaged.
+std::string peek_unpacked(const ForeignFiles& folder, const std::string& name, size_t most);
 // A file that was read, and what messages call it.
 struct ForeignFile {
   std::string name, where, content;
@@ -37,5 +43,7 @@ struct ForeignFile {
 ForeignFile read_foreign(FileSystem& files, const ForeignFiles& folder, const std::string& path);
 // A name without .gz or .zst.
 std::string without_packing(const std::string& name);
+// Whether a name is that of a file in the folder itself, not below.
+bool at_top(const std::string& name);
 
 }  // namespace starling

@@ -11,8 +11,6 @@ namespace {
 
 constexpr const char *kWhole = "model.safetensors", *kIndex = "model.safetensors.index.json";
 
-bool at_top(const std::string& name) { return name.find('/') == std::string::npos; }
-
 // The files of an index, each once.
 std::set<std::string> files_of_index(const ForeignFiles& folder) {
   const HfSettings index(folder.read(kIndex), folder.where(kIndex));

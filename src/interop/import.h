@@ -12,7 +12,7 @@ struct ImportOptions {
   Languages languages;
 };
 
-// Recognises by content what `from` is (a file, a folder, an archive), reads it and writes the model directory, which must not exist.
+// Recognises what `from` is (a file, a folder, an archive), reads it and writes the model directory, which must not exist.
 // Returns what was read. Throws ConfigError for what Starling does not know or cannot do exactly, DataError for damaged files.
 ImportedModel import_model(FileSystem& files, const ImportOptions& options);
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "base/counted.h"
 #include "interop/marian_bin.h"
 #include "interop/marian_names.h"
 #include "interop/npz.h"
+#include "interop/recognise.h"
 
 namespace starling {
 namespace {
@@ -103,45 +105,6 @@ Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const st
   return numbered_vocabulary(model, pieces, written);
 }
 
-// Completes what is given by what the folder has: decoder.yml names vocabularies, which are SentencePiece models, or lists of pieces beside
-// source.spm and target.spm.
-VocabularyFiles find_vocabularies(const ForeignFiles& folder, VocabularyFiles v, const std::vector<std::string>& named) {
-  const auto fill = [](std::string& to, const std::string& name) {
-    if (to.empty()) to = name;
-  };
-  const bool source_given = !v.source.empty(), target_given = !v.target.empty();
-  const auto take = [&](const std::string& name, const char* usual, bool given, std::string& model, std::string& numbers) {
-    if (!folder.has(name)) return;
-    const bool list = name.ends_with(".yml") || name.ends_with(".yaml");
-    if (list) fill(numbers, name);
-    if (!list && !given) fill(model, name);
-    if (list && !given && folder.has(usual)) fill(model, usual);
-  };
-  if (named.size() == 2) {
-    take(file_name(named[0]), "source.spm", source_given, v.source, v.source_numbers);
-    if (!source_given || target_given) take(file_name(named[1]), "target.spm", target_given, v.target, v.target_numbers);
-  }
-  std::vector<std::string> models;
-  for (const std::string& name : folder.names())
-    if (without_packing(name).ends_with(".spm")) models.push_back(name);
-  const auto beginning = [&](const std::string& begin) {
-    const auto found = std::find_if(models.begin(), models.end(), [&](const std::string& name) { return name.starts_with(begin); });
-    return found == models.end() ? std::string() : *found;
-  };
-  if (models.size() == 1) fill(v.source, models[0]);
-  for (const auto& [source, target] : {std::pair{"source.spm", "target.spm"}, {"srcvocab.", "trgvocab."}})
-    if (v.source.empty() && !beginning(source).empty() && !beginning(target).empty()) {
-      v.source = beginning(source);
-      fill(v.target, beginning(target));
-    }
-  if (v.source.empty())
-    throw ConfigError(fmt::format("{}: no SentencePiece model is there; name it by --vocab, or both by --source-vocab and --target-vocab",
-                                  folder.where("")));
-  fill(v.target, v.source);
-  fill(v.target_numbers, v.source_numbers);
-  return v;
-}
-
 }  // namespace
 
 std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const ModelConfig& config, const std::string& where) {
@@ -176,23 +139,12 @@ std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const Mo
   return tensors;
 }
 
-std::optional<ForeignFile> find_marian(FileSystem& files, const ForeignFiles& folder) {
-  std::optional<ForeignFile> found;
-  for (const std::string& name : folder.names()) {
-    const std::string plain = without_packing(name);
-    const bool npz = plain.ends_with(".npz") && !plain.ends_with("optimizer.npz");
-    if (!npz && (!plain.ends_with(".bin") || plain.starts_with("lex."))) continue;  // a lexical shortlist is a .bin too
-    ForeignFile file = read_foreign(files, folder, name);
-    if (!npz && !is_marian_bin(file.content)) continue;
-    if (found)
-      throw ConfigError(
-          fmt::format("{}: there are several models, such as {} and {}; name the file of one", folder.where(""), found->name, name));
-    found = std::move(file);
-  }
-  return found;
-}
-
-ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const ForeignFile& file, const VocabularyFiles& given) {
+ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const MarianFiles& marian, const VocabularyFiles& given) {
+  VocabularyFiles v = marian_vocabularies(files, folder, marian, given);
+  if (v.source_numbers.empty() && v.target_numbers.empty() &&
+      read_foreign(files, folder, v.source).content == read_foreign(files, folder, v.target).content)
+    v.target = v.source;  // Mozilla's pipeline has a copy of a joint vocabulary for each side
+  const ForeignFile file = read_foreign(files, folder, marian.weights);
   const std::string &name = file.name, &where = file.where;
   std::vector<ForeignArray> arrays = read_arrays(file);
   const auto settings = std::find_if(arrays.begin(), arrays.end(), [](const ForeignArray& a) { return a.name == kSettings; });
@@ -201,20 +153,19 @@ ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const F
   const ModelConfig config = marian_config(yaml, where + ": " + kSettings);
 
   SearchOptions search;
-  std::vector<std::string> named, notes;
-  const auto decoder = std::find_if(folder.names().begin(), folder.names().end(),
-                                    [&](const std::string& n) { return n == "decoder.yml" || n == name + ".decoder.yml"; });
-  if (decoder != folder.names().end()) {
-    const std::string text = folder.read(*decoder);
-    search = marian_search(text, folder.where(*decoder));
-    named = marian_vocabulary_names(text, folder.where(*decoder));
+  std::vector<std::string> notes;
+  if (!marian.others.empty())
+    notes.push_back(fmt::format("{} there, such as {}; name a file to take another than {}.",
+                                counted(marian.others.size(), "further model") + (marian.others.size() == 1 ? " is" : " are"),
+                                marian.others[0], name));
+  if (!marian.settings.empty()) {
+    search = marian_search(folder.read(marian.settings), folder.where(marian.settings));
   } else {
     const bool firefox = without_packing(name).ends_with(".bin");
     search = marian_search(firefox ? kFirefoxSearch : "{}", where);
     notes.push_back(firefox ? "The search has Firefox's settings: beam 1, length penalty 1. A larger beam translates better."
                             : "There is no decoder.yml, so the search has Marian's defaults: beam 12, no length penalty.");
   }
-  const VocabularyFiles v = find_vocabularies(folder, given, named);
   const auto rows = [&](const char* table) {
     const auto found =
         std::find_if(arrays.begin(), arrays.end(), [&](const ForeignArray& a) { return a.name == "Wemb" || a.name == table; });
@@ -232,6 +183,7 @@ ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const F
   ImportedModel model{.kind = fmt::format("Marian's {}", name),
                       .config = config,
                       .search = search,
+                      .languages = languages_beside(folder, name),
                       .vocabularies = Vocabularies(std::move(source), std::move(target)),
                       .notes = std::move(notes)};
   model.tensors = marian_tensors(std::move(arrays), config, where);

@@ -2,11 +2,9 @@
 // vocabulary for each side, decoder.yml.
 #pragma once
 
-#include <optional>
-
 #include "interop/foreign_array.h"
-#include "interop/foreign_files.h"
 #include "interop/imported_model.h"
+#include "interop/marian_folder.h"
 #include "interop/vocabulary_files.h"
 
 namespace starling {
@@ -24,12 +22,11 @@ std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> arrays, const 
 // The pieces of a vocab.yml by number.
 std::vector<std::string> marian_pieces(const std::string& yaml, const std::string& where);
 
-// The vocabularies that a decoder.yml names.
+// The vocabularies and the models that a decoder.yml names.
 std::vector<std::string> marian_vocabulary_names(const std::string& yaml, const std::string& where);
+std::vector<std::string> marian_model_names(const std::string& yaml, const std::string& where);
 
-// The model's file of a folder. Throws ConfigError if there are several.
-std::optional<ForeignFile> find_marian(FileSystem& files, const ForeignFiles& folder);
-// Reads the model of a folder; paths of `vocabularies` that are given take the place of what the folder names.
-ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const ForeignFile& file, const VocabularyFiles& vocabularies);
+// Reads a model of a folder; paths of `vocabularies` that are given take the place of what the folder names.
+ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const MarianFiles& marian, const VocabularyFiles& vocabularies);
 
 }  // namespace starling

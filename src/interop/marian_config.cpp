@@ -149,6 +149,10 @@ std::vector<std::string> marian_vocabulary_names(const std::string& yaml, const 
   return Settings(yaml, where).list("vocabs");
 }
 
+std::vector<std::string> marian_model_names(const std::string& yaml, const std::string& where) {
+  return Settings(yaml, where).list("models");
+}
+
 std::vector<std::string> marian_pieces(const std::string& yaml, const std::string& where) {
   constexpr int64_t kMost = 4 << 20;
   const YAML::Node root = load_yaml(yaml, where);

@@ -5,65 +5,90 @@
 
 #include "base/hash64.h"
 #include "base/user_directories.h"
+#include "base/version.h"
 #include "interop/hf.h"
 #include "interop/import.h"
+#include "interop/recognise.h"
 
 namespace starling {
 namespace {
 
-// The file of a foreign model that tells when it changes; "" if the path is none, by the names of its files.
-std::string foreign_file(FileSystem& files, const std::string& path) {
+// Raise it when an import makes another model of the same files than before.
+constexpr int kImporter = 2;
+
+std::string hash_text(const std::string& text) { return fmt::format("{:016x}", hash64(std::as_bytes(std::span(text)))); }
+
+// The content of small files, size and time of others.
+std::string state_of_file(FileSystem& files, const std::string& path) {
+  constexpr uint64_t kSmall = uint64_t{64} << 10;
   const FileInfo info = files.info(path);
-  if (info.kind == FileKind::file) {
-    for (const char* end : {".argosmodel", ".zip", ".npz", ".bin", ".bin.gz", ".bin.zst"})
-      if (path.ends_with(end)) return path;
-    return "";
-  }
-  const auto has = [&](const char* name) { return files.exists(join_path(path, name)); };
-  if (info.kind != FileKind::directory || (has("config.yml") && has("model.safetensors")) || has("checkpoints")) return "";
-  if (files.exists(join_path(path, "config.json")))
-    for (const std::string& name : files.list(path))
-      if (is_hf_weights(name)) return join_path(path, name);
-  if (files.exists(join_path(path, "model.safetensors"))) return "";
-  for (const char* name : {"model.bin", "model/model.bin"})
-    if (files.exists(join_path(path, name))) return join_path(path, name);
-  for (const std::string& name : files.list(path))
-    if (name.ends_with(".npz")) return join_path(path, name);
-  return "";
+  if (info.kind != FileKind::file) return path + " is not there\n";
+  if (info.size <= kSmall) return fmt::format("{} {} {}\n", path, info.size, hash_text(files.read_file(path)));
+  return fmt::format("{} {} {}\n", path, info.size, std::filesystem::last_write_time(path).time_since_epoch().count());
+}
+
+// Whether an import may read a file, apart from weights of Marian's and CTranslate2's.
+bool may_matter(const std::string& name, ModelKind kind) {
+  const std::string plain = without_packing(name);
+  for (const char* end : {".json", ".spm", ".model", ".yml", ".yaml"})
+    if (plain.ends_with(end)) return !plain.ends_with(".progress.yml");
+  if (kind == ModelKind::hf && is_hf_weights(plain)) return true;
+  if (kind == ModelKind::ct2 && plain.ends_with(".txt")) return true;
+  return name.starts_with("LICENSE") || name == "README.md" || name == "preprocess.sh";
+}
+
+std::string state_of(FileSystem& files, const std::string& path, const RecognisedModel& m) {
+  if (m.folder->directory().empty()) return state_of_file(files, path);
+  std::string state = m.weights + "\n";
+  for (const std::string& name : m.folder->names())
+    if (name == m.weights || may_matter(name, m.kind)) state += state_of_file(files, m.folder->where(name));
+  if (m.kind != ModelKind::marian) return state;
+  const VocabularyFiles v = marian_vocabularies(files, *m.folder, m.marian, {});
+  for (const std::string& vocabulary : {v.source, v.target, v.source_numbers, v.target_numbers})
+    if (!vocabulary.empty() && !m.folder->has(vocabulary)) state += state_of_file(files, vocabulary);  // elsewhere
+  return state;
 }
 
 }  // namespace
 
+std::string foreign_state(FileSystem& files, const std::string& path) {
+  const RecognisedModel m = recognise(files, path);
+  return m.kind == ModelKind::ours ? "" : hash_text(state_of(files, path, m));
+}
+
 std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say) {
-  const std::string file = foreign_file(files, path);
-  if (file.empty()) return path;
-  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
-  const auto time = std::filesystem::last_write_time(file).time_since_epoch().count();
-  const std::string key = fmt::format("{} {} {}", whole.string(), files.info(file).size, time);
+  const RecognisedModel m = recognise(files, path);
+  if (m.kind == ModelKind::ours) return path;
   const std::string cache = user_directory("XDG_CACHE_HOME", ".cache");
   if (cache.empty())
     throw ConfigError(fmt::format("{}: there is no home directory to import it to; use 'starling import {} -o DIRECTORY'", path, path));
+  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
   const std::string name = whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
-  const std::string directory =
-      join_path(join_path(cache, "imported"), fmt::format("{}-{:016x}", name, hash64(std::as_bytes(std::span(key)))));
+  const std::string all = join_path(cache, "imported"), before = fmt::format("{}-{}-", name, hash_text(whole.string()));
+  const std::string now = before + hash_text(fmt::format("{} {}\n{}", kImporter, starling::kVersion, state_of(files, path, m)));
+  const std::string directory = join_path(all, now);
   if (files.exists(directory)) return directory;
-  say(fmt::format("importing {} to {}", path, directory));
+  const std::string which = m.marian.others.empty() ? "" : fmt::format(" ({})", m.weights);
+  say(fmt::format("importing {}{} to {}", path, which, directory));
   try {
     import_model(files, {path, directory, {}, {}});
   } catch (const ConfigError&) {
     if (!files.exists(directory)) throw;  // else another process was quicker
   }
+  for (const std::string& other : files.list(all))
+    if (other.starts_with(before) && other.size() == now.size() && other != now) files.remove_all(join_path(all, other));
   return directory;
 }
 
 std::vector<std::string> packages_in(FileSystem& files, const std::string& folder) {
   std::vector<std::string> packages;
   if (files.info(folder).kind != FileKind::directory) throw ConfigError(fmt::format("{}: there is no such folder", folder));
+  if (files.exists(join_path(folder, "metadata.json")))
+    throw ConfigError(fmt::format("{}: is itself a package; give --model {}, or the folder that it is in", folder, folder));
   for (const std::string& name : files.list(folder)) {
     const std::string path = join_path(folder, name);
-    if (name.ends_with(".argosmodel") ||
-        (files.exists(join_path(path, "metadata.json")) && files.exists(join_path(path, "model/model.bin"))))
-      packages.push_back(path);
+    const bool archive = name.ends_with(".argosmodel") || name.ends_with(".zip");
+    if (!name.starts_with('.') && (archive || files.info(path).kind == FileKind::directory)) packages.push_back(path);
   }
   if (packages.empty())
     throw ConfigError(

@@ -9,12 +9,15 @@
 
 namespace starling {
 
-// Returns the path itself, unless it is a model of another program: that is imported once into the user's cache, and again if it has
-// changed, and the directory there is returned. `say` gets a line before that. Throws as import_model(), and ConfigError if there is no
-// cache.
+// Returns the path itself, unless it is a model of another program: that is imported once into the user's cache, and again if a file that
+// the import reads has changed, and the directory there is returned. `say` gets a line before that. What was imported of the path before is
+// removed then. Throws as recognise() and import_model(), and ConfigError if there is no cache.
 std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say);
 
-// The Argos packages of a folder (LibreTranslate's packages): archives, and the folders that they were unpacked to. Throws ConfigError if
+// The state of the files that an import of a path would read, to see when it changes; "" for a path of ours. Throws as recognise().
+std::string foreign_state(FileSystem& files, const std::string& path);
+
+// What may be the packages of a folder (LibreTranslate's packages): archives, and folders that such were unpacked to. Throws ConfigError if
 // there are none.
 std::vector<std::string> packages_in(FileSystem& files, const std::string& folder);
 

@@ -21,6 +21,20 @@ T number_at(std::span<const std::byte> bytes, size_t at) {
   return value;
 }
 
+// Inflates as much as fits into `content`, and cuts it to what there was. Returns zlib's status.
+int inflate_to(std::string& content, std::span<const std::byte> packed) {
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(content.data());
+  stream.avail_out = static_cast<uInt>(content.size());
+  const int status = inflate(&stream, Z_FINISH);
+  content.resize(content.size() - stream.avail_out);
+  inflateEnd(&stream);
+  return status;
+}
+
 }  // namespace
 
 std::string zip_archive(std::span<const std::pair<std::string, std::string>> files) {
@@ -109,32 +123,42 @@ const ZipEntry* ZipArchive::find(std::string_view name) const {
   return found == entries_.end() ? nullptr : &*found;
 }
 
-std::string ZipArchive::read(const ZipEntry& entry) const {
-  const auto broken = [&](const char* why) { throw DataError(fmt::format("{}: {} {}; fetch the archive again", name_, entry.name, why)); };
+void ZipArchive::broken(const ZipEntry& entry, const char* why) const {
+  throw DataError(fmt::format("{}: {} {}; fetch the archive again", name_, entry.name, why));
+}
+
+std::span<const std::byte> ZipArchive::packed(const ZipEntry& entry) const {
   if (entry.offset + kLocalBytes > bytes_.size() || number_at<uint32_t>(bytes_, entry.offset) != kLocal)
-    broken("is not where it should be");
+    broken(entry, "is not where it should be");
   const uint64_t begin =
       entry.offset + kLocalBytes + number_at<uint16_t>(bytes_, entry.offset + 26) + number_at<uint16_t>(bytes_, entry.offset + 28);
-  if (begin + entry.packed_size > bytes_.size()) broken("is cut short");
-  const std::span<const std::byte> packed = bytes_.subspan(begin, entry.packed_size);
+  if (begin + entry.packed_size > bytes_.size()) broken(entry, "is cut short");
+  return bytes_.subspan(begin, entry.packed_size);
+}
+
+std::string ZipArchive::read_begin(const ZipEntry& entry, uint64_t most) const {
+  const std::span<const std::byte> packed = this->packed(entry);
+  std::string content(std::min(most, entry.size), '\0');
+  if (!entry.deflated) {
+    std::memcpy(content.data(), packed.data(), content.size());
+    return content;
+  }
+  const int status = inflate_to(content, packed);
+  if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) broken(entry, "is damaged");
+  return content;
+}
+
+std::string ZipArchive::read(const ZipEntry& entry) const {
+  const std::span<const std::byte> packed = this->packed(entry);
   std::string content;
   if (entry.deflated) {
     content.resize(entry.size);
-    z_stream stream{};
-    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
-    stream.avail_in = static_cast<uInt>(packed.size());
-    stream.next_out = reinterpret_cast<Bytef*>(content.data());
-    stream.avail_out = static_cast<uInt>(content.size());
-    const int status = inflate(&stream, Z_FINISH);
-    const bool whole = status == Z_STREAM_END && stream.avail_out == 0;
-    inflateEnd(&stream);
-    if (!whole) broken("is damaged");
+    if (inflate_to(content, packed) != Z_STREAM_END || content.size() != entry.size) broken(entry, "is damaged");
   } else {
     content.assign(reinterpret_cast<const char*>(packed.data()), packed.size());
   }
   if (crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())) != entry.crc)
-    broken("is damaged: its checksum is wrong");
+    broken(entry, "is damaged: its checksum is wrong");
   return content;
 }
 

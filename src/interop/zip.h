@@ -26,8 +26,13 @@ class ZipArchive {
   const ZipEntry* find(std::string_view name) const;
   // Returns the content of an entry.
   std::string read(const ZipEntry& entry) const;
+  // Returns its first bytes, `most` at most, which are not checked.
+  std::string read_begin(const ZipEntry& entry, uint64_t most) const;
 
  private:
+  std::span<const std::byte> packed(const ZipEntry& entry) const;
+  [[noreturn]] void broken(const ZipEntry& entry, const char* why) const;
+
   std::span<const std::byte> bytes_;
   std::string name_;
   std::vector<ZipEntry> entries_;

@@ -30,11 +30,16 @@ double alikeness(ServedModel& model, std::vector<TranslationSample> samples) {
 
 }  // namespace
 
-std::string files_seen(const std::string& path, const ServedModel& model) {
+std::string ModelSet::files_seen(const Slot& slot, const ServedModel& model) const {
+  const std::string& path = slot.source.path;
   std::string state = files_state(path);
   for (const std::string& directory : {join_path(path, "best"), join_path(path, "checkpoints"), model.model().description.directory})
     state += files_state(directory);
-  return state;
+  try {
+    return state + options_.on_demand.state(path);
+  } catch (const Error& e) {
+    return state + e.what();
+  }
 }
 
 ConfigError served_twice(const ModelSource& source, const Direction& direction) {
@@ -66,7 +71,7 @@ void ModelSet::load() {
     promised += model->promised_bytes();
     for (const auto& other : models)
       if (const Direction* twice = common_direction(model->directions(), other->directions())) throw served_twice(slot.source, *twice);
-    slot.read = slot.seen = files_seen(slot.source.path, *model);
+    slot.read = slot.seen = files_seen(slot, *model);
     models.push_back(std::move(model));
   }
   const std::lock_guard lock(mutex_);
@@ -90,7 +95,7 @@ std::vector<std::string> ModelSet::reload(bool all) {
       slot.busy = true;
       model = slot.model;
     }
-    const std::string now = files_seen(slot.source.path, *model);
+    const std::string now = files_seen(slot, *model);
     model.reset();
     const bool settled = now == slot.seen;  // not being written at the moment
     slot.seen = now;
@@ -142,7 +147,7 @@ std::string ModelSet::replace(Slot& slot) {
     if (alike < kLeastAlike)
       throw DataError(fmt::format("{}: its translations of the last {} sentences have chrF {:.1f} against those before, less than {}",
                                   description.directory, samples.size(), alike, kLeastAlike));
-    slot.read = slot.seen = files_seen(slot.source.path, *model);
+    slot.read = slot.seen = files_seen(slot, *model);
     {
       const std::lock_guard lock(mutex_);
       slot.model = model;

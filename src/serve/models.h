@@ -42,6 +42,8 @@ class ModelSet {
   std::vector<std::shared_ptr<ServedModel>> all() const;  // that are loaded
   // Returns the model that translates from one language into the other, or null if it is not loaded.
   std::shared_ptr<ServedModel> find(const std::string& source, const std::string& target) const;
+  // Says why a model that translates from one language into the other was left out, without paths of this machine; "" if none was.
+  std::string left_out(const std::string& source, const std::string& target) const;
   // Describes for the operator what is loaded when: "20 models, loaded when asked for, in 4096 MiB at most: ...".
   std::string text() const;
 
@@ -80,6 +82,8 @@ class ModelSet {
   };
   using Models = std::vector<std::shared_ptr<ServedModel>>;
   std::shared_ptr<ServedModel> read(const ModelSource& source, int64_t promised) const;
+  // The state of the files that a slot's model was or may be read from, to see when they change.
+  std::string files_seen(const Slot& slot, const ServedModel& model) const;
   std::string replace(Slot& slot);
   std::shared_ptr<ServedModel> read_replacement(Slot& slot);
   void sweep();
@@ -88,6 +92,7 @@ class ModelSet {
   // On demand (models_on_demand.cpp).
   void find_all();
   std::vector<Direction> directions_of(const ModelSource& source) const;
+  void require_model(const ModelSource& source) const;
   void load_on_demand();
   Slot* next_to_load();
   void load_slot(Slot& slot);
@@ -108,6 +113,11 @@ class ModelSet {
   mutable std::mutex mutex_;
   std::list<Slot> slots_;
   Models retired_;  // replaced but possibly still in use
+  struct LeftOut {
+    Direction direction;
+    std::string why;
+  };
+  std::vector<LeftOut> left_out_;  // of the optional sources; not changed once they are found
   std::atomic<bool> loaded_{false};
   UsableMemory memory_;    // for all models together, on demand
   int64_t releasing_ = 0;  // bytes of models that are being destroyed
@@ -119,8 +129,4 @@ class ModelSet {
 
 // The error of a model whose direction another one has.
 ConfigError served_twice(const ModelSource& source, const Direction& direction);
-// Returns the state of the files that a model at `path` was or may be read from, to see when they change. The path may also be a file of
-// another program.
-std::string files_seen(const std::string& path, const ServedModel& model);
-
 }  // namespace starling

@@ -14,6 +14,13 @@ namespace {
 constexpr size_t kLoaders = 2;
 constexpr std::chrono::milliseconds kLookForRoom{10};  // interval of checks whether a model has become unused
 
+// A message that clients may see: paths become names.
+std::string without_path(std::string message, const std::string& path) {
+  const std::string name = file_name(path);
+  for (size_t at = 0; (at = message.find(path, at)) != std::string::npos; at += name.size()) message.replace(at, path.size(), name);
+  return message;
+}
+
 std::string mebibytes_text(int64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
 
 }  // namespace
@@ -26,26 +33,31 @@ std::vector<Direction> ModelSet::directions_of(const ModelSource& source) const 
   const auto has = [&](const char* name) { return files_.exists(join_path(source.path, name)); };
   Languages own = options_.on_demand.foreign_languages(source.path);
   if (own.source.empty() || own.target.empty()) {
-    if (has("model.safetensors"))
+    require_model(source);
+    if (has("model.safetensors") && has("config.yml"))
       own = read_description(files_, source.path).languages;
     else if (has("checkpoints") || has("best"))  // of a run
       own = describe_model(files_, source.path).languages;
     else
-      throw ConfigError(
-          fmt::format("{0}: is not a model directory and does not say its languages; name them: --model en-de={0}", source.path));
+      throw ConfigError(fmt::format("{0}: the model does not say its languages; name them: --model en-de={0}", source.path));
   }
   return served_directions(source, own);
 }
+
+// Throws unless its path is a model.
+void ModelSet::require_model(const ModelSource& source) const { options_.on_demand.state(source.path); }
 
 void ModelSet::find_all() {
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     std::string left_out;
     try {
       slot->directions = directions_of(slot->source);
+      require_model(slot->source);
       for (auto other = slots_.begin(); other != slot; ++other)
         if (const Direction* twice = common_direction(slot->directions, other->directions)) throw served_twice(slot->source, *twice);
     } catch (const Error& e) {
       if (!slot->source.optional) throw;
+      for (const Direction& d : slot->directions) left_out_.push_back({d, without_path(e.what(), slot->source.path)});
       options_.on_demand.say(fmt::format("left out: {}", e.what()));
       slot = slots_.erase(slot);
       continue;
@@ -63,6 +75,12 @@ void ModelSet::find_all() {
   }
   for (size_t i = 0; i < kLoaders; ++i) loaders_.push_back(start_thread("loading models", [this] { load_on_demand(); }));
   loaded_ = true;
+}
+
+std::string ModelSet::left_out(const std::string& source, const std::string& target) const {
+  for (const LeftOut& l : left_out_)
+    if (loaded_ && same_direction(l.direction, {source, target})) return l.why;
+  return "";
 }
 
 std::string ModelSet::text() const {
@@ -208,7 +226,7 @@ void ModelSet::load_slot(Slot& slot) {
   std::list<Waiting> waiting;
   const double now = serve_seconds();
   std::optional<ApiError> refused;
-  if (model) slot.read = slot.seen = files_seen(slot.source.path, *model);
+  if (model) slot.read = slot.seen = files_seen(slot, *model);
   {
     const std::lock_guard lock(mutex_);
     slot.busy = false;

@@ -115,12 +115,21 @@ void Job::find_routes() {
   const std::vector<std::string> possible =
       detect ? possible_languages(reachable(directions, options_.pivots), target) : std::vector<std::string>();
   Route route;
-  if (!detect) route = route_between(directions, query_.source, target, options_.pivots);
+  const auto route_from = [&](const std::string& source) {
+    try {
+      return route_between(directions, source, target, options_.pivots);
+    } catch (const ApiError&) {
+      if (const std::string why = models_.left_out(source, target); !why.empty())
+        throw ApiError(503, fmt::format("the model from {} to {} cannot be served: {}", source, target, why));
+      throw;
+    }
+  };
+  if (!detect) route = route_from(query_.source);
   for (size_t i = 0; i < query_.texts.size(); ++i) {
     if (detect) {
       const std::string words = Document(query_.texts[i], query_.format, "", query_.document).words();
       texts_[i].detected = detect_languages(words, possible).front();
-      route = words.empty() ? Route{} : route_between(directions, texts_[i].detected->language, target, options_.pivots);
+      route = words.empty() ? Route{} : route_from(texts_[i].detected->language);
     }
     if (route.unchanged()) {
       texts_[i].text = query_.texts[i];

@@ -247,6 +247,23 @@ TEST_F(OnDemandTest, APackageSaysItsLanguages) {
   EXPECT_THAT(said(), HasSubstr("pt to en: not loaded: " + kModel + ": the model does not say its languages"));
 }
 
+// What a client asks for and is left out gets the reason, without the paths of this machine.
+TEST_F(OnDemandTest, WhatIsLeftOutHasAReason) {
+  options_.on_demand.foreign_languages = [](const std::string& path) {
+    return path.ends_with("broken") ? Languages{"pt", "en", {}} : Languages{};
+  };
+  options_.on_demand.state = [](const std::string& path) -> std::string {
+    if (path.ends_with("broken")) throw DataError(path + ": a web page, not the file itself");
+    return "";
+  };
+  std::vector<ModelSource> sources{parse_model_source("en-de=" + kModel), {std::nullopt, "/srv/packages/broken", true}};
+  start(sources, int64_t{1} << 40);
+  EXPECT_EQ(said(), "left out: /srv/packages/broken: a web page, not the file itself\n");
+  EXPECT_EQ(models_->left_out("pt", "en"), "broken: a web page, not the file itself");
+  EXPECT_EQ(models_->left_out("en", "de"), "");
+  EXPECT_EQ(models_->directions().size(), 1u);
+}
+
 TEST_F(OnDemandTest, ALoadThatTakesTooLongIsALateAnswer) {
   std::promise<void> read;
   const auto done = read.get_future().share();

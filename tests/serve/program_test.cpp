@@ -294,14 +294,21 @@ TEST_F(ServeProgram, PackagesAreServedWhenAskedFor) {
     ASSERT_EQ(o.status, 0) << o.text;
   }
   write("packages/xx.argosmodel", "no archive");
+  std::filesystem::create_directories(path("packages/translate-es_en/model"));
+  write("packages/translate-es_en/metadata.json", R"({"from_code": "es", "to_code": "en"})");
   setenv("XDG_CACHE_HOME", path("cache").c_str(), 1);
   start("--packages packages --memory 300M --pivot en");
   unsetenv("XDG_CACHE_HOME");
   const std::string where = url("");
   EXPECT_EQ(ask(where + "/ready").status, 200);
   EXPECT_EQ(ask(where + "/languages").json()[0], nlohmann::json::parse(R"({"code":"de","name":"German","targets":["en","fr","de"]})"));
-  EXPECT_THAT(text("err"), HasSubstr("left out: packages/xx.argosmodel: is not a model directory and does not say its languages; name "
-                                     "them: --model en-de=packages/xx"));
+  EXPECT_THAT(text("err"), HasSubstr("left out: packages/xx.argosmodel: not a zip archive; fetch it again\n"));
+  const std::string missing = "metadata.json is that of an Argos package, but its model/model.bin is missing, so fetch or unpack it again";
+  EXPECT_THAT(text("err"), testing::ContainsRegex("left out: packages/translate-es_en: not a model: [^\n]*" + missing + "\n"));
+  const ClientAnswer refused = ask_json(where + "/translate", {{"q", "una casa"}, {"source", "es"}, {"target", "en"}});
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.body,
+              testing::AllOf(HasSubstr("the model from es to en cannot be served: translate-es_en: not a model"), HasSubstr(missing)));
   EXPECT_THAT(text("err"), HasSubstr("2 models, loaded when asked for, in 300 MiB at most: de to en, en to fr\n"));
   EXPECT_THAT(text("err"), testing::Not(HasSubstr("importing")));
   const ClientAnswer answer = ask_json(where + "/translate", {{"q", "a house"}, {"source", "de"}, {"target", "fr"}});
