@@ -366,7 +366,7 @@ TEST_F(ServeProgram, RefusesWhatItCannotServe) {
   const auto run_serve = [&](const std::string& arguments) { return run("serve --threads 1 " + arguments); };
   ShellOutcome o = run_serve("--listen 127.0.0.1:0 --model en-de=nothing");
   EXPECT_EQ(o.status, 2);
-  EXPECT_THAT(o.text, HasSubstr("nothing: neither a model directory"));
+  EXPECT_THAT(o.text, HasSubstr("nothing: there is no such file or directory"));
   o = run_serve("--listen nonsense" + model);
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("--listen nonsense: is not a valid address"));
