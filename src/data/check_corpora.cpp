@@ -72,8 +72,14 @@ void check(CheckedFile& file, bool speaks, CheckProgress& progress) {
   try {
     if (file.content == CheckedFile::weights) {
       LineReader reader(file.path);
-      float weight = 0;
-      read_to_end([&] { return next_weight(reader, weight); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
+      float weight = 0, most = 0;
+      const auto next = [&] { return next_weight(reader, weight) && ((most = std::max(most, weight)), true); };
+      read_to_end(
+          next, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);
+      if (file.lines > 0 && most == 0)
+        throw DataError(
+            fmt::format("{}: all {} weights are 0, so nothing would be learnt from these pairs; leave the file or the corpus out",
+                        file.path, file.lines));
     } else if (file.content == CheckedFile::links) {
       LineReader reader(file.path);
       read_to_end([&] { return next_links(reader); }, [&] { return reader.bytes_read(); }, file.lines, speaks, progress);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/ascii.h"
 #include "base/counted.h"
 #include "base/error.h"
 
@@ -110,8 +111,12 @@ PairReader::PairReader(const CorpusFiles& files)
 bool next_weight(LineReader& file, float& weight) {
   std::string_view line;
   if (!file.next(line)) return false;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), weight);
-  if (error != std::errc() || end != line.data() + line.size() || !(weight >= 0 && weight <= kMaxWeight))
+  std::string_view number = line;  // spaces around it and a plus mean nothing
+  while (!number.empty() && is_ascii_space(number.back())) number.remove_suffix(1);
+  while (!number.empty() && is_ascii_space(number.front())) number.remove_prefix(1);
+  if (number.size() > 1 && number[0] == '+' && (is_ascii_digit(number[1]) || number[1] == '.')) number.remove_prefix(1);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), weight);
+  if (error != std::errc() || end != number.data() + number.size() || !(weight >= 0 && weight <= kMaxWeight))
     throw DataError(fmt::format("{}:{}: '{}' is not a weight; each line must be a number from 0 to {}", file.path(), file.line_number(),
                                 line.substr(0, 40), kMaxWeight));
   return true;

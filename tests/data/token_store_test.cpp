@@ -141,6 +141,11 @@ TEST_F(TokenStoreTest, WrongWeightsAreNamed) {
   };
   EXPECT_THAT(message("1\nx\n1\n"), HasSubstr("w:2: 'x' is not a weight"));
   EXPECT_THAT(message("1\n-1\n1\n"), HasSubstr("w:2: '-1' is not a weight"));
+  for (const char* other : {"+-1", "+", "+inf", "nan", "0,5", "1 2", ""})
+    EXPECT_THAT(message(fmt::format("1\n{}\n1\n", other)), HasSubstr(fmt::format("w:2: '{}' is not a weight", other)));
+  EXPECT_EQ(message("+1\n0.5 \n\t.25\r\n"), "");
+  EXPECT_EQ(message("0\n0\n0.1\n"), "");
+  EXPECT_THAT(message("0\n0.0\n+0\n"), HasSubstr("w: all 3 weights are 0, so nothing would be learnt from these pairs"));
   EXPECT_THAT(message("1\n1\n"), AllOf(HasSubstr("w:2: has 2 lines"), HasSubstr("has 3")));
   EXPECT_THAT(message("1\n1\n1\n1\n"), AllOf(HasSubstr(":3: has 3 lines"), HasSubstr("has 4")));
 }
