@@ -128,6 +128,11 @@ ModelConfig marian_config(const std::string& yaml, const std::string& where) {
   s.require<std::string>("transformer-attention-mask", "default");
   for (const char* key : {"transformer-tied-layers", "input-types"})
     if (!s.list(key).empty()) s.refuse(key);
+  // Marian takes alignments from the first head of this layer, which is the one that --guided-alignment trained.
+  c.alignment_head = 1;
+  c.alignment_layer = c.decoder_layers;
+  if (s.get<std::string>("transformer-guided-alignment-layer", "last") != "last")
+    c.alignment_layer = positive(s, "transformer-guided-alignment-layer", c.decoder_layers);
   return c;
 }
 

@@ -226,6 +226,19 @@ TEST(MarianConfig, RefusesWhatStarlingHasNotByName) {
   EXPECT_EQ(pre.norm_epsilon, 1e-6);
 }
 
+TEST(MarianConfig, AlignmentsComeFromTheHeadThatMarianGuides) {
+  const std::string plain = "type: transformer\nenc-depth: 6\ndec-depth: 4\ndim-emb: 8\ntransformer-heads: 2\ntransformer-dim-ffn: 16\n";
+  for (const auto& [more, layer] : {std::pair("", 4), {"last", 4}, {"2", 2}, {"4", 4}}) {
+    const std::string line = *more ? fmt::format("transformer-guided-alignment-layer: {}\n", more) : "";
+    const ModelConfig c = marian_config(plain + line, "model.yml");
+    EXPECT_EQ(c.alignment_layer, layer) << more;
+    EXPECT_EQ(aligned_layer(c), static_cast<size_t>(layer - 1)) << more;
+    EXPECT_EQ(c.alignment_head, 1) << more;
+  }
+  EXPECT_THROW(marian_config(plain + "transformer-guided-alignment-layer: 5\n", "model.yml"), ConfigError);
+  EXPECT_THROW(marian_config(plain + "transformer-guided-alignment-layer: first\n", "model.yml"), DataError);
+}
+
 TEST(MarianPieces, ReadsQuotedAndComplexKeys) {
   EXPECT_THAT(marian_pieces("\"</s>\": 0\n<unk>: 1\n? \"a: b\"\n: 3\n\"\\x85\": 2\n", "vocab.yml"),
               ElementsAre("</s>", "<unk>", "\xc2\x85", "a: b"));
