@@ -135,8 +135,8 @@ std::string peek_unpacked(const ForeignFiles& folder, const std::string& name, s
   std::string whole(most, '\0');
   try {
     whole.resize(archive->read(whole.data(), most));
-  } catch (const DataError&) {
-    return "";
+  } catch (const DataError& e) {
+    throw DataError(fmt::format("{}: {}", folder.where(name), e.what()));
   }
   return whole;
 }

@@ -33,7 +33,7 @@ std::unique_ptr<ForeignFiles> open_foreign(FileSystem& files, const std::string&
 // The content of a file that may be packed by gzip or Zstandard. Throws DataError, beginning with `where`, if it is damaged or would have
 // more than 8 GiB.
 std::string unpacked(std::string content, const std::string& where);
-// The first bytes of a file, unpacked if it is packed; fewer, or none, if it is damaged.
+// The first bytes of a file, unpacked if it is packed. Throws DataError if it is damaged.
 std::string peek_unpacked(const ForeignFiles& folder, const std::string& name, size_t most);
 // A file that was read, and what messages call it.
 struct ForeignFile {

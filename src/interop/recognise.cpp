@@ -11,7 +11,8 @@ namespace starling {
 namespace {
 
 constexpr const char *kCt2 = "model.bin", *kMetadata = "metadata.json", *kHfConfig = "config.json";
-constexpr size_t kBegin = 512;  // bytes of a file that tell what it is
+constexpr size_t kBegin = 512;                     // bytes of a file that tell what it is
+constexpr size_t kMostMetadata = size_t{1} << 20;  // bytes
 
 bool is_ours(FileSystem& files, const std::string& path) {
   const auto has = [&](const char* name) { return files.exists(join_path(path, name)); };
@@ -43,7 +44,7 @@ std::string advice(FileSystem& files, const ForeignFiles& folder, const std::str
     const auto found = std::find_if(names.begin(), names.end(), property);
     return found == names.end() ? std::string() : *found;
   };
-  if (folder.has(kMetadata) && !languages_beside(folder, "").source.empty())
+  if (folder.has(kMetadata) && folder.peek(kMetadata, kMostMetadata).find("\"from_code\"") != std::string::npos)
     return fmt::format("; {} is that of an Argos package, but its model/model.bin is missing, so fetch or unpack it again", kMetadata);
   if (folder.has(kHfConfig) && !folder.has("config.yml"))
     return fmt::format("; {} is there, but no *.safetensors, so fetch the weights too", kHfConfig);
@@ -63,7 +64,8 @@ std::string advice(FileSystem& files, const ForeignFiles& folder, const std::str
 
 [[noreturn]] void refuse(FileSystem& files, const ForeignFiles& folder, const std::string& path) {
   for (const std::string& name : folder.names())
-    if (file_name(name) == kCt2) folder.peek(name, kBegin);  // throws what stands in for it
+    if (file_name(name) == kCt2 && folder.peek(name, kBegin).empty())  // which throws what stands in for it
+      throw DataError(fmt::format("{}: is empty; fetch it again", folder.where(name)));
   throw ConfigError(
       fmt::format("{}: not a model: neither a run or model directory of Starling's (config.yml and model.safetensors, or checkpoints), nor "
                   "CTranslate2's or Argos' model.bin, nor Hugging Face's config.json with *.safetensors, nor a *.npz or *.bin of Marian, "
@@ -117,11 +119,10 @@ RecognisedModel recognise(FileSystem& files, const std::string& path) {
 }
 
 Languages languages_beside(const ForeignFiles& folder, const std::string& weights) {
-  constexpr size_t kMost = size_t{1} << 20;
   Languages languages;
   if (folder.has(kMetadata)) {
-    const std::string text = folder.peek(kMetadata, kMost), where = folder.where(kMetadata);
-    if (text.size() == kMost) throw DataError(fmt::format("{}: has 1 MiB or more, where some languages are named", where));
+    const std::string text = folder.peek(kMetadata, kMostMetadata), where = folder.where(kMetadata);
+    if (text.size() == kMostMetadata) throw DataError(fmt::format("{}: has 1 MiB or more, where some languages are named", where));
     const nlohmann::json json = parse_json_object(text, where);
     for (const auto& [key, to] : {std::pair{"from_code", &languages.source},
                                   {"to_code", &languages.target},

@@ -154,7 +154,7 @@ class Reader {
     if (element_bytes == 0) fail("tensor '{}' has the dtype '{}', known are F32, F64, BF16, F16, I8, I32, I64, U8", name, tensor.dtype);
     const std::vector<int64_t> place = integers(name, entry, "data_offsets");
     if (place.size() != 2 || place[0] > place[1] || static_cast<uint64_t>(place[1]) > data_.size()) {
-      fail("tensor '{}' lies at [{}] of {} data bytes", name, fmt::join(place, ", "), data_.size());
+      fail("tensor '{}' lies at [{}] of {} data bytes, as in a file that was cut short", name, fmt::join(place, ", "), data_.size());
     }
     const int64_t bytes = tensor_bytes(tensor.shape, element_bytes);
     if (bytes != place[1] - place[0]) {

@@ -123,6 +123,12 @@ TEST_F(Recognise, PointersPagesAndBrokenDownloads) {
   EXPECT_THAT(why("opus.zip"), HasSubstr("not a zip archive"));
   put("opus.zip", "");
   EXPECT_THAT(why("opus.zip"), HasSubstr("not a zip archive"));
+  put("ct2/model.bin", "");
+  EXPECT_THAT(why("ct2"), HasSubstr("ct2/model.bin: is empty; fetch it again"));
+  put("packed/metadata.json", R"({"sourceLanguage": "en", "targetLanguage": "de"})");
+  const std::string packed = "\x1f\x8b\x08" + std::string(20, '\1');
+  put("packed/model.ende.bin.gz", packed);
+  EXPECT_THAT(why("packed"), HasSubstr("packed/model.ende.bin.gz: the gzip archive is"));
   copy("marian/ssru/model.npz", "marian/model.npz");
   put("marian/vocab.spm", pointer);
   EXPECT_THAT(refusal([&] { imported(path("marian")); }), HasSubstr("marian/vocab.spm: a pointer of Git LFS"));
