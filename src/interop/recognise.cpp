@@ -44,10 +44,6 @@ std::string advice(FileSystem& files, const ForeignFiles& folder, const std::str
     const auto found = std::find_if(names.begin(), names.end(), property);
     return found == names.end() ? std::string() : *found;
   };
-  if (folder.has(kMetadata) && folder.peek(kMetadata, kMostMetadata).find("\"from_code\"") != std::string::npos)
-    return fmt::format("; {} is that of an Argos package, but its model/model.bin is missing, so fetch or unpack it again", kMetadata);
-  if (folder.has(kHfConfig) && !folder.has("config.yml"))
-    return fmt::format("; {} is there, but no *.safetensors, so fetch the weights too", kHfConfig);
   const auto tells = [](const std::string& n) {
     return n.ends_with("/config.json") || n.ends_with("/config.yml") || n.ends_with("/metadata.json");
   };
@@ -63,9 +59,14 @@ std::string advice(FileSystem& files, const ForeignFiles& folder, const std::str
 }
 
 [[noreturn]] void refuse(FileSystem& files, const ForeignFiles& folder, const std::string& path) {
+  const auto part_of = [&](const char* what) { throw ConfigError(fmt::format("{}: not a whole model: {}", path, what)); };
   for (const std::string& name : folder.names())
     if (file_name(name) == kCt2 && folder.peek(name, kBegin).empty())  // which throws what stands in for it
       throw DataError(fmt::format("{}: is empty; fetch it again", folder.where(name)));
+  if (folder.has(kMetadata) && folder.peek(kMetadata, kMostMetadata).find("\"from_code\"") != std::string::npos)
+    part_of("metadata.json is that of an Argos package, but its model/model.bin is missing; fetch or unpack it again");
+  if (folder.has(kHfConfig) && !folder.has("config.yml"))
+    part_of("config.json is that of a Hugging Face model, but there is no *.safetensors; fetch the weights too");
   throw ConfigError(
       fmt::format("{}: not a model: neither a run or model directory of Starling's (config.yml and model.safetensors, or checkpoints), nor "
                   "CTranslate2's or Argos' model.bin, nor Hugging Face's config.json with *.safetensors, nor a *.npz or *.bin of Marian, "

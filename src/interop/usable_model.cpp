@@ -1,9 +1,11 @@
 #include "interop/usable_model.h"
 
-#include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "base/hash64.h"
+#include "base/lock.h"
 #include "base/user_directories.h"
 #include "base/version.h"
 #include "interop/hf.h"
@@ -49,6 +51,22 @@ std::string state_of(FileSystem& files, const std::string& path, const Recognise
   return state;
 }
 
+// Waits until no other process imports the same path, which would write to the same directory. Null where the file system knows no locks.
+std::unique_ptr<FileLock> lock_import(const std::string& file, const std::string& path) {
+  constexpr std::chrono::milliseconds kInterval{50};
+  constexpr std::chrono::minutes kLongest{30};
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    for (;; std::this_thread::sleep_for(kInterval)) {
+      if (auto lock = FileLock::try_acquire(file)) return lock;
+      if (std::chrono::steady_clock::now() - begin > kLongest)
+        throw ConfigError(fmt::format("{}: another process has been importing it for half an hour; end it", path));
+    }
+  } catch (const IoError&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 std::string foreign_state(FileSystem& files, const std::string& path) {
@@ -68,13 +86,12 @@ std::string usable_model(FileSystem& files, const std::string& path, const std::
   const std::string now = before + hash_text(fmt::format("{} {}\n{}", kImporter, starling::kVersion, state_of(files, path, m)));
   const std::string directory = join_path(all, now);
   if (files.exists(directory)) return directory;
+  files.make_directories(all);
+  const auto lock = lock_import(join_path(all, "." + before + "lock"), path);
+  if (files.exists(directory)) return directory;  // another process was quicker
   const std::string which = m.marian.others.empty() ? "" : fmt::format(" ({})", m.weights);
   say(fmt::format("importing {}{} to {}", path, which, directory));
-  try {
-    import_model(files, {path, directory, {}, {}});
-  } catch (const ConfigError&) {
-    if (!files.exists(directory)) throw;  // else another process was quicker
-  }
+  import_model(files, {path, directory, {}, {}});
   for (const std::string& other : files.list(all))
     if (other.starts_with(before) && other.size() == now.size() && other != now) files.remove_all(join_path(all, other));
   return directory;

@@ -90,9 +90,9 @@ TEST_F(Recognise, SaysWhatIsMissingAndWhatToName) {
   put("empty/notes.txt", "");
   EXPECT_THAT(why("empty"), AllOf(HasSubstr("CTranslate2"), HasSubstr("Hugging Face"), HasSubstr("Marian"), HasSubstr("Starling")));
   put("argos/metadata.json", R"({"from_code": "de", "to_code": "en"})");
-  EXPECT_THAT(why("argos"), HasSubstr("its model/model.bin is missing"));
+  EXPECT_THAT(why("argos"), HasSubstr("not a whole model: metadata.json is that of an Argos package, but its model/model.bin is missing"));
   put("hf/config.json", "{}");
-  EXPECT_THAT(why("hf"), HasSubstr("no *.safetensors"));
+  EXPECT_THAT(why("hf"), HasSubstr("not a whole model: config.json is that of a Hugging Face model, but there is no *.safetensors"));
   put("hub/snapshots/0123/config.json", "{}");
   EXPECT_THAT(why("hub"), HasSubstr("name a folder in it: " + path("hub/snapshots/0123")));
   put("students/ende.tiny.tar.gz", "x");

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "interop/export.h"
 #include "interop/import.h"
@@ -44,6 +46,21 @@ TEST_F(UsableModel, ForeignModelsAreImportedOnceAndAgainWhenTheyChange) {
   EXPECT_NE(said_, "");
   EXPECT_FALSE(fs::exists(first));  // what was imported before is removed
   EXPECT_TRUE(fs::exists(second));
+}
+
+// Several processes, or threads of one, at once: one imports, the others wait for it.
+TEST_F(UsableModel, IsImportedOnceAtATime) {
+  const std::string from = directory_ + "/ct2";
+  fs::copy(STARLING_SOURCE_DIR "/tests/fixtures/ct2/v2-aren-transliteration-i8", from);
+  std::atomic<int> imports{0};
+  std::vector<std::string> found(6);
+  std::vector<std::thread> threads;
+  for (std::string& directory : found)
+    threads.emplace_back([&] { directory = usable_model(*real_file_system(), from, [&](const std::string&) { ++imports; }); });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(imports, 1);
+  for (const std::string& directory : found) EXPECT_EQ(directory, found[0]);
+  EXPECT_EQ(describe_model(*files_, found[0]).config.width, 32);
 }
 
 // Every file that an import reads counts, by its content if it is small.
