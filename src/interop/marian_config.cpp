@@ -67,6 +67,54 @@ int64_t positive(const Settings& s, const std::string& key, int64_t most) {
   return value;
 }
 
+constexpr int64_t kMostPieces = 4 << 20;
+
+// By its name; other lists are text, a piece a line.
+bool is_map_of_pieces(const std::string& name) {
+  const std::string plain = without_packing(name);
+  return plain.ends_with(".yml") || plain.ends_with(".yaml") || plain.ends_with(".json");
+}
+
+std::vector<std::string> pieces_of_map(const std::string& text, const std::string& where) {
+  const YAML::Node root = load_yaml(text, where);
+  if (!root.IsMap()) throw DataError(fmt::format("{}: not a vocabulary of pieces and numbers", where));
+  std::vector<std::string> pieces;
+  std::vector<bool> given;
+  for (const auto& entry : root) {
+    int64_t number = -1;
+    try {
+      number = entry.second.as<int64_t>();
+    } catch (const YAML::Exception&) {
+    }
+    const auto line = entry.first.Mark().line + 1;
+    if (!entry.first.IsScalar() || number < 0 || number >= kMostPieces)
+      throw DataError(fmt::format("{}:{}: not a piece and its number", where, line));
+    const auto at = static_cast<size_t>(number);
+    if (at >= pieces.size()) pieces.resize(at + 1), given.resize(at + 1);
+    if (given[at]) throw DataError(fmt::format("{}:{}: number {} is given twice", where, line, number));
+    pieces[at] = entry.first.Scalar();
+    given[at] = true;
+  }
+  for (size_t i = 0; i < given.size(); ++i)
+    if (!given[i]) throw DataError(fmt::format("{}: no piece has number {}", where, i));
+  return pieces;
+}
+
+std::vector<std::string> pieces_of_lines(const std::string& text, const std::string& where) {
+  std::vector<std::string> pieces;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string piece = text.substr(begin, end - begin);
+    if (piece.ends_with('\r')) piece.pop_back();
+    piece.erase(std::min(piece.find('\t'), piece.size()));  // behind it SentencePiece's own lists have a score
+    if (piece.empty()) throw DataError(fmt::format("{}:{}: is an empty line, not a piece", where, pieces.size() + 1));
+    if (pieces.size() == kMostPieces) throw DataError(fmt::format("{}: has more than {} pieces", where, kMostPieces));
+    pieces.push_back(std::move(piece));
+    begin = end + 1;
+  }
+  return pieces;
+}
+
 }  // namespace
 
 ModelConfig marian_config(const std::string& yaml, const std::string& where) {
@@ -158,30 +206,8 @@ std::vector<std::string> marian_model_names(const std::string& yaml, const std::
   return Settings(yaml, where).list("models");
 }
 
-std::vector<std::string> marian_pieces(const std::string& yaml, const std::string& where) {
-  constexpr int64_t kMost = 4 << 20;
-  const YAML::Node root = load_yaml(yaml, where);
-  if (!root.IsMap()) throw DataError(fmt::format("{}: not a vocabulary of pieces and numbers", where));
-  std::vector<std::string> pieces;
-  std::vector<bool> given;
-  for (const auto& entry : root) {
-    int64_t number = -1;
-    try {
-      number = entry.second.as<int64_t>();
-    } catch (const YAML::Exception&) {
-    }
-    const auto line = entry.first.Mark().line + 1;
-    if (!entry.first.IsScalar() || number < 0 || number >= kMost)
-      throw DataError(fmt::format("{}:{}: not a piece and its number", where, line));
-    const auto at = static_cast<size_t>(number);
-    if (at >= pieces.size()) pieces.resize(at + 1), given.resize(at + 1);
-    if (given[at]) throw DataError(fmt::format("{}:{}: number {} is given twice", where, line, number));
-    pieces[at] = entry.first.Scalar();
-    given[at] = true;
-  }
-  for (size_t i = 0; i < given.size(); ++i)
-    if (!given[i]) throw DataError(fmt::format("{}: no piece has number {}", where, i));
-  return pieces;
+std::vector<std::string> marian_pieces(const std::string& text, const std::string& where) {
+  return is_map_of_pieces(where) ? pieces_of_map(text, where) : pieces_of_lines(text, where);
 }
 
 }  // namespace starling

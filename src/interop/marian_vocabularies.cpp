@@ -8,7 +8,8 @@
 namespace starling {
 namespace {
 
-bool is_list(const std::string& name) { return name.ends_with(".yml") || name.ends_with(".yaml"); }
+// Marian's rule: a name that ends in .spm is that of a SentencePiece model, any other that of a list of pieces.
+bool is_list(const std::string& name) { return !without_packing(name).ends_with(".spm"); }
 
 void fill(std::string& to, const std::string& name) {
   if (to.empty()) to = name;
@@ -59,6 +60,14 @@ std::pair<std::string, std::string> by_languages(const ForeignFiles& folder, con
   };
   if (a.empty() || b.empty() || says(a, b) == says(b, a)) return {};
   return says(a, b) ? std::pair(models[0], models[1]) : std::pair(models[1], models[0]);
+}
+
+// The list of an OPUS-MT model whose decoder.yml is gone.
+std::string only_list(const ForeignFiles& folder) {
+  std::vector<std::string> lists;
+  for (const std::string& name : folder.names())
+    if (at_top(name) && name.ends_with("vocab.yml")) lists.push_back(name);
+  return lists.size() == 1 ? lists[0] : "";
 }
 
 constexpr const char* kVocabularyOptions = "name it by --vocab, or both by --source-vocab and --target-vocab";
@@ -125,6 +134,7 @@ VocabularyFiles marian_vocabularies(FileSystem& files, const ForeignFiles& folde
   }
   if (v.source.empty()) refuse_without(folder, marian, named, models);
   fill(v.target, v.source);
+  if (named.empty() && !source_given) fill(v.source_numbers, only_list(folder));
   fill(v.target_numbers, v.source_numbers);
   return v;
 }

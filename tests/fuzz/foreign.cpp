@@ -69,7 +69,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         marian_search(bytes, "fuzz");
         break;
       case 5:
-        marian_pieces(bytes, "fuzz");
+        marian_pieces(bytes, "fuzz.yml");
+        marian_pieces(bytes, "fuzz.vocab");
         break;
       case 6:
         unpacked(bytes, "fuzz");

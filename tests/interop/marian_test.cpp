@@ -113,19 +113,24 @@ TEST_F(MarianImport, SaysWhatWasReadAndHowItSearches) {
 class OpusMt : public MarianImport {
  protected:
   std::string file(const std::string& name) { return files_->read_file(kMarianFixtures + "/" + name); }
-  // The fixture with its pieces in another order. `absent`: a piece of the SentencePiece models that the model does not have.
-  void make(int32_t shift, const std::string& absent = "") {
+  // The fixture with its pieces in another order. `absent`: a piece of the SentencePiece models that the model does not have. `named`: the
+  // vocabularies of decoder.yml; those of a side are lists of lines, as newer archives have them. `there`: whether they are in the archive.
+  void make(int32_t shift, const std::string& absent = "", const std::vector<std::string>& named = {"opus.vocab.yml", "opus.vocab.yml"},
+            bool there = true) {
     const Vocabulary v = Vocabulary::load(kMarianFixtures + "/v.spm");
     const int64_t V = v.size(), D = 32;
     number_.clear();
-    std::string yml;
+    std::string yml, lines;
+    std::vector<std::string> ordered(static_cast<size_t>(V));
     for (int64_t id = 0; id < V; ++id) {
       number_.push_back(static_cast<int32_t>((id * 7 + shift) % V));
       const std::string piece = v.piece(static_cast<int32_t>(id));
       std::string quoted;
       for (const char c : piece) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
       yml += fmt::format("\"{}\": {}\n", piece == absent ? "another" : quoted, number_.back());
+      ordered[static_cast<size_t>(number_.back())] = piece;
     }
+    for (const std::string& piece : ordered) lines += piece + "\n";
     std::vector<std::pair<std::string, std::string>> arrays;
     const std::string npz = file("post/model.npz");
     const ZipArchive zip(std::as_bytes(std::span(npz)), "post");
@@ -139,15 +144,18 @@ class OpusMt : public MarianImport {
       }
       arrays.emplace_back(e.name, std::move(content));
     }
-    const std::string decoder = "models:\n  - opus.npz\nvocabs:\n  - opus.vocab.yml\n  - opus.vocab.yml\nbeam-size: 4\nnormalize: 0\n";
-    files_->write_file(path("opus.zip"), zip_of({{"opus.npz", zip_of(arrays)},
-                                                 {"opus.vocab.yml", yml},
-                                                 {"source.spm", file("v.spm")},
-                                                 {"target.spm", file("v.spm")},
-                                                 {"decoder.yml", decoder},
-                                                 {"LICENSE", "CC-BY 4.0"},
-                                                 {"preprocess.sh", "#!/bin/sh"}},
-                                                true));
+    std::vector<std::pair<std::string, std::string>> all{{"opus.npz", zip_of(arrays)},
+                                                         {"source.spm", file("v.spm")},
+                                                         {"target.spm", file("v.spm")},
+                                                         {"LICENSE", "CC-BY 4.0"},
+                                                         {"preprocess.sh", "#!/bin/sh"}};
+    if (!named.empty())
+      all.emplace_back("decoder.yml",
+                       fmt::format("models:\n  - opus.npz\nvocabs:\n  - {}\nbeam-size: 4\nnormalize: 0\n", fmt::join(named, "\n  - ")));
+    if (there && (named.empty() || named[0].ends_with(".yml"))) all.emplace_back("opus.vocab.yml", yml);
+    for (const std::string& name : named)
+      if (there && name.ends_with(".vocab")) all.emplace_back(name, lines);
+    files_->write_file(path("opus.zip"), zip_of(all, true));
   }
   std::vector<int32_t> number_;  // by the id in v.spm
 };
@@ -169,6 +177,23 @@ TEST_F(OpusMt, AModelOfItsOwnNumbersTranslatesTheSame) {
   for (size_t i = 0; i < found_scores.size(); ++i) EXPECT_NEAR(found_scores[i], std::stod(expected_scores[i]), 1e-4);
   EXPECT_THAT(said_, HasSubstr("preprocess.sh"));
   EXPECT_EQ(files_->read_file(loaded.description.directory + "/original-LICENSE"), "CC-BY 4.0");
+}
+
+// Newer archives have a list of pieces for each side, a line each, or name such lists and lack them: then the SentencePiece models' own
+// numbers are the model's. Without a decoder.yml the vocab.yml tells the numbers all the same.
+TEST_F(OpusMt, ListsOfLines) {
+  const std::vector<std::string> expected = lines_of(kMarianFixtures + "/post/scores.txt");
+  const auto expect_same = [&] {
+    const std::vector<double> found = scores(import(path("opus.zip"), {}));
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], std::stod(expected[i]), 1e-4) << i;
+  };
+  make(123, "", {"opus.src.vocab", "opus.trg.vocab"});
+  expect_same();
+  make(123, "", {});
+  expect_same();
+  make(0, "", {"opus.vocab", "opus.vocab"}, false);
+  EXPECT_NE(number_[1], 1);  // the model's numbers are others than the SentencePiece model's
+  EXPECT_EQ(import(path("opus.zip"), {}).description.vocabularies.target().eos(), 0);
 }
 
 // Files that are given take the place of those that decoder.yml names, one by one.
@@ -255,6 +280,12 @@ TEST(MarianPieces, ReadsQuotedAndComplexKeys) {
   EXPECT_THAT(refusal("a: 99999999999\n"), HasSubstr("vocab.yml:1: not a piece and its number"));
   EXPECT_THAT(refusal("- a\n"), HasSubstr("not a vocabulary"));
   EXPECT_THAT(refusal("a: [\n"), HasSubstr("not valid YAML"));
+  EXPECT_THAT(marian_pieces("{\"</s>\": 0, \"<unk>\": 1}", "x.zip: vocab.en.json"), ElementsAre("</s>", "<unk>"));
+}
+
+TEST(MarianPieces, ReadsLines) {
+  EXPECT_THAT(marian_pieces("</s>\n<unk>\r\na: b\n\"\t-3.5\n▁x", "vocab.en"), ElementsAre("</s>", "<unk>", "a: b", "\"", "▁x"));
+  EXPECT_THROW(marian_pieces("a\n\nb\n", "vocab.en"), DataError);
 }
 
 // A piece in front of the source and a beginning of the translation, as models of many languages need them.
