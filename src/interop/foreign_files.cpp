@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/mapping_guard.h"
+#include "base/utf8.h"
 #include "data/line_reader.h"
 #include "interop/stand_ins.h"
 #include "interop/zip.h"
@@ -18,6 +19,13 @@ bool may_be_html(const std::string& name) { return name.ends_with(".md") || name
 
 void refuse_other(const std::string& name, std::string_view content, const std::string& where) {
   if (!may_be_html(name)) refuse_stand_in(content.substr(0, kBegin), where);
+}
+
+// Whether the name of an archive's entry may stand in messages and on a disk; no program writes others.
+bool is_printable(std::string_view name) {
+  constexpr size_t kMostName = 1024;
+  return name.size() <= kMostName && !invalid_utf8_offset(name) &&
+         std::none_of(name.begin(), name.end(), [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
 }
 
 class Directory : public ForeignFiles {
@@ -69,7 +77,8 @@ class Archive : public ForeignFiles {
   Archive(FileSystem& files, const std::string& path)
       : path_(path), mapping_(files.map(path)), guard_(mapping_->bytes(), path), zip_(mapping_->bytes(), path) {
     for (const ZipEntry& e : zip_.entries())  // macOS adds a file of its own for each
-      if (!e.name.ends_with('/') && !e.name.starts_with("__MACOSX/") && entries_.emplace(e.name, &e).second) names_.push_back(e.name);
+      if (!e.name.ends_with('/') && !e.name.starts_with("__MACOSX/") && is_printable(e.name) && entries_.emplace(e.name, &e).second)
+        names_.push_back(e.name);
     if (names_.empty()) return;
     const std::string folder = names_.front().substr(0, names_.front().find('/') + 1);
     if (std::all_of(names_.begin(), names_.end(), [&](const std::string& name) { return name.starts_with(folder); })) {

@@ -1,6 +1,4 @@
 // Of an imported model what readers of formats need, apart from the model that is made of it (the fuzz targets link no models).
-#include <algorithm>
-
 #include "interop/foreign_array.h"
 #include "interop/imported_model.h"
 
@@ -16,11 +14,13 @@ OwnedTensor float_tensor(std::string name, std::vector<int64_t> shape, std::span
 }
 
 std::vector<Part> further_files(const ForeignFiles& folder) {
+  constexpr size_t kMost = size_t{1} << 20, kMostFiles = 16;  // bytes; more are not a licence
   std::vector<Part> parts;
   for (const std::string& name : folder.names()) {
     const bool kept = name.starts_with("LICENSE") || name == "README.md" || name == "metadata.json";
-    const bool again = std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return p.name == kOriginal + name; });
-    if (kept && !again && name.find('/') == std::string::npos) parts.push_back(text_part(kOriginal + name, folder.read(name)));
+    if (!kept || !at_top(name) || parts.size() == kMostFiles) continue;
+    std::string content = folder.peek(name, kMost);
+    if (content.size() < kMost) parts.push_back(text_part(kOriginal + name, std::move(content)));
   }
   return parts;
 }

@@ -86,6 +86,23 @@ TEST_F(Recognise, Archives) {
   EXPECT_THAT(why("cut.argosmodel"), HasSubstr("was it cut short?"));
 }
 
+// What is kept beside a model is short, and has names that a disk and a terminal can take.
+TEST_F(Recognise, OddNamesAndHugeLicences) {
+  const std::string ct2 = kFixturesOfAll + "/ct2/v2-aren-transliteration-i8/", big(size_t{2} << 20, 'x');
+  std::vector<std::pair<std::string, std::string>> files{
+      {"LICENSE", "free"}, {"LICENSE\xff", "x"}, {std::string("LICENSE\0x", 9), "x"}, {"LICENSE\x1b[31m", "x"}, {"README.md", big}};
+  for (const char* name : {"model.bin", "source_vocabulary.txt", "target_vocabulary.txt"})
+    files.emplace_back(name, files_->read_file(ct2 + name));
+  for (int i = 0; i < 100; ++i) files.emplace_back("LICENSE" + std::to_string(i), "x");
+  put("odd.zip", zip_of(files, true));
+  const std::string output = imported(path("odd.zip"));
+  EXPECT_EQ(files_->read_file(output + "/original-LICENSE"), "free");
+  EXPECT_FALSE(fs::exists(output + "/original-README.md"));
+  int kept = 0;
+  for (const std::string& name : files_->list(output)) kept += name.starts_with("original-");
+  EXPECT_EQ(kept, 16);
+}
+
 TEST_F(Recognise, SaysWhatIsMissingAndWhatToName) {
   put("empty/notes.txt", "");
   EXPECT_THAT(why("empty"), AllOf(HasSubstr("CTranslate2"), HasSubstr("Hugging Face"), HasSubstr("Marian"), HasSubstr("Starling")));
