@@ -1,5 +1,5 @@
 // Translates the lines of standard input in the engine of Firefox's translations, bergamot-translator's WebAssembly:
-//   npm install @browsermt/bergamot-translator && node bergamot.mjs MODEL.bin VOCAB.spm [KEY=VALUE ...]
+//   npm install @browsermt/bergamot-translator && node bergamot.mjs MODEL.bin VOCAB.spm[,TARGET.spm] [KEY=VALUE ...]
 // run where the package is installed; keys are Marian's decoding options. See bergamot.sh.
 import {Worker} from "node:worker_threads";
 import {createRequire} from "node:module";
@@ -7,7 +7,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 
-const [modelPath, vocabularyPath, ...options] = process.argv.slice(2);
+const [modelPath, vocabularyPaths, ...options] = process.argv.slice(2);
 const config = {};
 for (const option of options) config[option.slice(0, option.indexOf("="))] = option.slice(option.indexOf("=") + 1);
 
@@ -40,7 +40,7 @@ try {
   const pair = {from: "xx", to: "yy"};
   await ask("initialize", {cacheSize: 0});
   await ask("loadTranslationModel", pair, {
-    model: buffer_of(modelPath), shortlist: new ArrayBuffer(0), vocabs: [buffer_of(vocabularyPath)], config,
+    model: buffer_of(modelPath), shortlist: new ArrayBuffer(0), vocabs: vocabularyPaths.split(",").map(buffer_of), config,
   });
   const lines = fs.readFileSync(0, "utf8").split("\n");
   if (lines.at(-1) === "") lines.pop();

@@ -9,7 +9,7 @@ namespace starling {
 namespace {
 
 void run_export(ExportOptions o, const std::string& format) {
-  o.to = from_word<ExportFormat>(format);
+  o.to = from_word<Program>(format);
   const auto files = real_file_system();
   for (const std::string& line : export_model(*files, o)) std::cout << line << '\n';
 }
@@ -25,7 +25,7 @@ void add_export(CLI::App& app) {
                   "ctranslate2: a directory; argos: an .argosmodel; marian: model.npz; bergamot: model.bin, for Firefox too; "
                   "huggingface: a folder for transformers")
       ->required()
-      ->check(CLI::IsMember(words(ExportFormat())));
+      ->check(CLI::IsMember(words(Program())));
   sub->add_option("-o,--output", o->output, "directory (argos: file) to write; must not exist")->required();
   sub->add_flag("--int8", o->integers, "matrices as 8-bit integers");
   sub->add_option("--source-language", o->languages.source, "code of the source's language; default: the model's");

@@ -7,7 +7,6 @@
 
 #include "backend/reference/reference.h"
 #include "interop/ct2_names.h"
-#include "interop/export_refusal.h"
 #include "interop/foreign_array.h"
 #include "interop/foreign_bytes.h"
 
@@ -52,15 +51,6 @@ class Ct2Model {
  private:
   std::map<std::string, std::string> variables_, aliases_;
 };
-
-void require_ct2(const LoadedModel& m) {
-  const ModelConfig& c = m.description.config;
-  const auto refuse = [&](const char* key, const std::string& value, const char* instead) {
-    refuse_export(m.description.directory, "CTranslate2", key, value, instead);
-  };
-  if (architecture_of(c.preset) != Architecture::transformer) refuse("preset", c.preset, "a transformer preset");
-  if (c.autoregression == Autoregression::ssru) refuse("autoregression", "ssru", "self-attention, or export it to Marian");
-}
 
 void add_settings(const ModelConfig& c, Ct2Model& to) {
   for (const std::string side : {"encoder", "decoder"}) {
@@ -137,7 +127,6 @@ std::string vocabulary_json(const Vocabulary& v) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> ct2_files(FileSystem& files, const LoadedModel& model, bool integers, int64_t positions) {
-  require_ct2(model);
   const ModelDescription& d = model.description;
   const ModelConfig& c = d.config;
   Ct2Model file;

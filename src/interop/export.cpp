@@ -20,15 +20,16 @@ namespace {
 using NamedFiles = std::vector<std::pair<std::string, std::string>>;  // names and contents
 using Notes = std::vector<std::string>;
 
-// Vocabularies as SentencePiece models under the format's names: of one for both sides, of the source's, of the target's.
-std::pair<std::string, std::string> add_vocabularies(const ModelDescription& d, const std::array<const char*, 3>& names, NamedFiles& to) {
-  const auto [joint, source, target] = names;
-  if (d.vocabularies.joint()) {
-    to.emplace_back(joint, d.vocabularies.source().bytes());
-    return {joint, joint};
+// SentencePiece models under the format's names: of one for both sides, of the source's, of the target's.
+std::pair<std::string, std::string> add_vocabularies(bool joint, const std::string& source_bytes, const std::string& target_bytes,
+                                                     const std::array<const char*, 3>& names, NamedFiles& to) {
+  const auto [both, source, target] = names;
+  if (joint) {
+    to.emplace_back(both, source_bytes);
+    return {both, both};
   }
-  to.emplace_back(source, d.vocabularies.source().bytes());
-  to.emplace_back(target, d.vocabularies.target().bytes());
+  to.emplace_back(source, source_bytes);
+  to.emplace_back(target, target_bytes);
   return {source, target};
 }
 
@@ -44,24 +45,25 @@ std::string search_yaml(const SearchOptions& search, const std::string& model, c
 
 NamedFiles marian_files(const LoadedModel& model, bool bergamot, bool integers, Notes& notes) {
   const ModelDescription& d = model.description;
-  for (const Vocabulary* v : {&d.vocabularies.source(), &d.vocabularies.target()})
-    if (v->size() != static_cast<int64_t>(vocabulary_format::pieces(v->bytes()).size()))
-      throw ConfigError(
-          fmt::format("{}: the model has no numbers for some pieces of its vocabulary, which Marian cannot know", d.directory));
-  if (integers && !bergamot)
-    throw ConfigError("--int8: Marian reads 8-bit integers from binary models; choose --to bergamot, whose .bin it reads too");
   NamedFiles files;
-  const std::vector<ForeignArray> arrays = marian_arrays(model, integers);
+  const MarianModel marian = marian_model(model, integers);
   const std::string name = bergamot ? "model.bin" : "model.npz";
-  files.emplace_back(name, bergamot ? marian_bin(arrays) : npz_of(arrays));
+  files.emplace_back(name, bergamot ? marian_bin(marian.arrays) : npz_of(marian.arrays));
   const auto vocabularies =
-      add_vocabularies(d, {"vocab.spm", bergamot ? "srcvocab.spm" : "source.spm", bergamot ? "trgvocab.spm" : "target.spm"}, files);
+      add_vocabularies(d.vocabularies.joint(), marian.source, marian.target,
+                       {"vocab.spm", bergamot ? "srcvocab.spm" : "source.spm", bergamot ? "trgvocab.spm" : "target.spm"}, files);
   std::string yaml = search_yaml(d.search, name, vocabularies);
   if (bergamot) yaml += fmt::format("gemm-precision: {}\n", integers ? "int8shiftAll" : "float32");
   files.emplace_back(bergamot ? "config.yml" : "decoder.yml", std::move(yaml));
   if (d.search.length_penalty > 0 && d.search.length_penalty_form == LengthPenaltyForm::gnmt)
     notes.push_back(fmt::format("note       length penalty {} means ((5+n)/6)^a here and n^a there, which prefers longer translations",
                                 d.search.length_penalty));
+  if (d.config.norm_epsilon != 1e-6)
+    notes.push_back(fmt::format("note       layer normalisation adds {} to the variance here and 1e-6 there, so scores differ slightly",
+                                d.config.norm_epsilon));
+  if (d.config.alignment_head > 1) notes.push_back("note       alignments are those of the first head there");
+  if (marian.target != d.vocabularies.target().bytes())
+    notes.push_back("note       symbols without a meaning fill the vocabulary up to a multiple of 8, which the integers need");
   if (d.search.coverage_penalty > 0) notes.push_back("note       the coverage penalty is left out: Marian has none");
   return files;
 }
@@ -72,26 +74,16 @@ void note_positions(const ModelConfig& c, Notes& notes) {
 
 NamedFiles ctranslate2_files(FileSystem& system, const LoadedModel& model, bool integers, Notes& notes) {
   NamedFiles files = ct2_files(system, model, integers);
-  add_vocabularies(model.description, {"sentencepiece.model", "source.spm", "target.spm"}, files);
+  const Vocabularies& v = model.description.vocabularies;
+  add_vocabularies(v.joint(), v.source().bytes(), v.target().bytes(), {"sentencepiece.model", "source.spm", "target.spm"}, files);
   note_positions(model.description.config, notes);
   notes.push_back("note       it takes and gives pieces: split and join text by the SentencePiece models beside it");
   return files;
 }
 
-NamedFiles huggingface_files(const LoadedModel& model, bool integers, Notes& notes) {
-  if (integers) throw ConfigError("--int8: Hugging Face's folders hold floats; leave it out, and quantise the model there");
-  return hf_files(model, notes);
-}
-
 // A package, which is installed by unpacking it: one folder with the model, metadata and the SentencePiece model of both sides.
 std::string argos_package(FileSystem& system, const LoadedModel& model, bool integers, Notes& notes) {
   const ModelDescription& d = model.description;
-  if (d.languages.source.empty() || d.languages.target.empty())
-    throw ConfigError(fmt::format(
-        "{}: a package says its languages, which the model does not; give --source-language and --target-language", d.directory));
-  if (!d.vocabularies.joint())
-    throw ConfigError(
-        fmt::format("{}: a package has one SentencePiece model for both languages; train with vocab.joint: true", d.directory));
   const std::string folder = fmt::format("translate-{}_{}-1_0/", d.languages.source, d.languages.target);
   const nlohmann::json metadata{{"package_version", "1.0"},
                                 {"argos_version", "1.9.0"},
@@ -108,6 +100,50 @@ std::string argos_package(FileSystem& system, const LoadedModel& model, bool int
   return zip_archive(files);
 }
 
+bool same_pieces(const Vocabulary& a, const Vocabulary& b) {
+  if (a.size() != b.size()) return false;
+  for (int32_t id = 0; id < a.size(); ++id)
+    if (a.piece(id) != b.piece(id)) return false;
+  return true;
+}
+
+PortableVocabulary portable(const Vocabularies& v) {
+  const auto whole = [](const Vocabulary& v) { return v.size() == static_cast<int64_t>(vocabulary_format::pieces(v.bytes()).size()); };
+  return {.joint = v.joint(),
+          .same_pieces = same_pieces(v.source(), v.target()),
+          .whole = whole(v.source()) && whole(v.target()),
+          .begin = v.target().bos(),
+          .source_padding = v.source().pad(),
+          .target_padding = v.target().pad(),
+          .target_size = v.target().size()};
+}
+
+// Throws ConfigError naming everything that keeps the model from the program.
+void require_no_obstacles(const ModelDescription& d, const ExportOptions& o) {
+  std::vector<std::string> lines;
+  bool trained = false;
+  for (const Obstacle& each : obstacles(o.to, d.config, portable(d.vocabularies), {.integers = o.integers})) {
+    lines.push_back(each.text(o.to));
+    trained |= !each.set.empty();
+  }
+  if (o.to == Program::argos) {
+    if (d.languages.source.empty() || d.languages.target.empty())
+      lines.emplace_back("a package says its languages, which the model does not; give --source-language and --target-language");
+    if (const std::vector<std::string> tags = language_tags(d.languages); !tags.empty())
+      lines.push_back(
+          fmt::format("the model needs a tag in front of each source ({}), which a package cannot give; export it to another format",
+                      fmt::join(tags, " or ")));
+  }
+  if (o.integers && o.to == Program::marian)
+    lines.emplace_back(
+        "Marian reads 8-bit integers from binary models; choose --to bergamot, whose .bin it reads too, or leave --int8 out");
+  if (o.integers && o.to == Program::huggingface)
+    lines.emplace_back("transformers' folders hold floats; leave --int8 out, and quantise the model there");
+  if (lines.empty()) return;
+  throw ConfigError(fmt::format("{}: {}{}", d.directory, fmt::join(lines, "; "),
+                                trained ? fmt::format("; train a model with --model.for {}, which sets these keys", word(o.to)) : ""));
+}
+
 }  // namespace
 
 std::vector<std::string> export_model(FileSystem& files, const ExportOptions& o) {
@@ -120,29 +156,26 @@ std::vector<std::string> export_model(FileSystem& files, const ExportOptions& o)
   if (!o.languages.source.empty()) model.description.languages.source = o.languages.source;
   if (!o.languages.target.empty()) model.description.languages.target = o.languages.target;
 
+  require_no_obstacles(model.description, o);
+
   Notes notes;
   const std::vector<std::string> tags = language_tags(model.description.languages);
-  if (!tags.empty() && o.to == ExportFormat::argos)
-    throw ConfigError(
-        fmt::format("{}: the model needs a tag in front of each source ({}), which a package cannot give; export it to "
-                    "another format",
-                    model.description.directory, fmt::join(tags, " or ")));
   if (!tags.empty())
     notes.push_back(
         fmt::format("note       put the tag of the target language, {}, in front of the pieces there yourself", fmt::join(tags, " or ")));
-  const bool package = o.to == ExportFormat::argos;
+  const bool package = o.to == Program::argos;
   NamedFiles content;
   if (package)
     content.emplace_back(o.output, argos_package(files, model, o.integers, notes));
-  else if (o.to == ExportFormat::ctranslate2)
+  else if (o.to == Program::ctranslate2)
     content = ctranslate2_files(files, model, o.integers, notes);
-  else if (o.to == ExportFormat::huggingface)
-    content = huggingface_files(model, o.integers, notes);
+  else if (o.to == Program::huggingface)
+    content = hf_files(model, notes);
   else
-    content = marian_files(model, o.to == ExportFormat::bergamot, o.integers, notes);
+    content = marian_files(model, o.to == Program::bergamot, o.integers, notes);
 
   const SearchOptions& search = model.description.search;
-  if ((search.no_repeat_ngram > 0 && o.to != ExportFormat::huggingface) || !search.suppress.empty())
+  if ((search.no_repeat_ngram > 0 && o.to != Program::huggingface) || !search.suppress.empty())
     notes.push_back("note       what translations may not contain (suppress, no-repeat-ngram) is left out: give it there yourself");
   if (!search.source_prefix.empty())
     notes.push_back(fmt::format("note       put the source's prefix, {}, in front of the pieces there yourself", search.source_prefix));

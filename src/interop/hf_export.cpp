@@ -6,7 +6,6 @@
 #include <set>
 
 #include "backend/reference/reference.h"
-#include "interop/export_refusal.h"
 #include "interop/foreign_array.h"
 #include "interop/hf_config.h"
 #include "interop/hf_names.h"
@@ -27,59 +26,21 @@ struct HfShape {
   int64_t source_rows = 0, target_rows = 0;  // without added ones
 };
 
-[[noreturn]] void refuse_hf(const LoadedModel& m, const char* key, const std::string& value, const char* instead) {
-  refuse_export(m.description.directory, m.description.config.norm == NormPlace::pre ? "Hugging Face's M2M-100" : "Hugging Face's MarianMT",
-                key, value, instead);
-}
-
-bool same_pieces(const Vocabulary& a, const Vocabulary& b) {
-  if (a.size() != b.size()) return false;
-  for (int32_t id = 0; id < a.size(); ++id)
-    if (a.piece(id) != b.piece(id)) return false;
-  return true;
-}
-
-// Pre-norm models are M2M-100's if positions begin behind the padding, whose number is then given, and stands for no text.
-void require_m2m(const LoadedModel& m, HfShape& s) {
-  const ModelConfig& c = m.description.config;
-  const Vocabulary& v = m.description.vocabularies.target();
-  constexpr const char* kInstead = "norm: post, or with first-position: 2 and decoder-start: end";
-  if (c.position_table > 0) refuse_hf(m, "position-table", fmt::format("{}", c.position_table), "0");
-  if (c.first_position < 1) refuse_hf(m, "first-position", fmt::format("{}", c.first_position), kInstead);
-  if (c.output_bias) refuse_hf(m, "output-bias", "true", "false");
-  if (c.tied_embeddings != TiedEmbeddings::all) refuse_hf(m, "tied-embeddings", std::string(word(c.tied_embeddings)), "all");
-  s.marian = false;
-  s.pad = c.first_position - 1;
-  const bool begins = c.decoder_start == DecoderStart::end || (c.decoder_start == DecoderStart::token && v.bos() != s.pad);
-  if (!begins) refuse_hf(m, "decoder-start", std::string(word(c.decoder_start)), "end");
-  if (s.pad >= v.size() || (s.pad != v.bos() && s.pad != v.pad()))
-    refuse_hf(m, "first-position", fmt::format("{}", c.first_position), "2, so that <s>, piece 1, can be the padding");
-  s.rows = s.target_rows;
-}
-
 HfShape hf_shape(const LoadedModel& m, std::vector<std::string>& notes) {
   const ModelConfig& c = m.description.config;
   const Vocabulary &source = m.description.vocabularies.source(), &target = m.description.vocabularies.target();
-  if (architecture_of(c.preset) != Architecture::transformer) refuse_hf(m, "preset", c.preset, "a transformer preset");
-  if (c.autoregression == Autoregression::ssru) refuse_hf(m, "autoregression", "ssru", "self-attention, or export it to Marian");
-  if (!c.source_end) refuse_hf(m, "source-end", "false", "true");
-  if (c.embedding_scale != 0 && c.embedding_scale != 1) refuse_hf(m, "embedding-scale", fmt::format("{}", c.embedding_scale), "0 or 1");
-  if (c.norm_epsilon > kHfNormEpsilon) refuse_hf(m, "norm-epsilon", fmt::format("{}", c.norm_epsilon), "1e-5");
   if (c.norm_epsilon < kHfNormEpsilon)
     notes.push_back(fmt::format("note       layer normalisation adds {} to the variance here and 1e-5 there, so scores differ slightly",
                                 c.norm_epsilon));
   HfShape s;
   s.shared = c.tied_embeddings == TiedEmbeddings::all;
   s.source_rows = source.size(), s.target_rows = target.size();
-  if (s.shared && !same_pieces(source, target))
-    refuse_hf(m, "tied-embeddings", "all of two vocabularies with different pieces", "one vocabulary");
-  if (c.norm == NormPlace::pre) {
-    require_m2m(m, s);
+  if (c.norm == NormPlace::pre) {  // M2M-100's, whose positions begin behind the padding's number
+    s.marian = false;
+    s.pad = c.first_position - 1;
+    s.rows = s.target_rows;
     return s;
   }
-  if (source.pad() != target.pad())
-    throw ConfigError(
-        fmt::format("{}: MarianMT has one number of padding, but the vocabularies of the model have two", m.description.directory));
   s.pad = target.pad() >= 0 ? target.pad() : std::max(s.source_rows, s.target_rows);
   s.rows = std::max({s.pad + 1, s.source_rows, s.target_rows});
   return s;

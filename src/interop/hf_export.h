@@ -11,8 +11,8 @@ namespace starling {
 
 // The files config.json, generation_config.json, model.safetensors, vocab.json (and target_vocab.json, where the tables of source and
 // target are not one), source.spm, target.spm and tokenizer_config.json. MarianMT gets our positions as a table of `positions` rows, which
-// no sentence there may exceed. Appends to the notes what is not exact. Throws ConfigError saying what these models cannot have, and what
-// to train instead.
+// no sentence there may exceed. Appends to the notes what is not exact. The model has no obstacles to transformers
+// (models/portability.h).
 std::vector<std::pair<std::string, std::string>> hf_files(const LoadedModel& model, std::vector<std::string>& notes,
                                                           int64_t positions = 2048);
 

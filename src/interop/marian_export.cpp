@@ -4,14 +4,16 @@
 #include <cmath>
 #include <map>
 
-#include "interop/export_refusal.h"
 #include "interop/marian_names.h"
+#include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
 
 // The multiples that intgemm asks of a matrix's inner and outer dimension.
 constexpr int64_t kInMultiple = 64, kOutMultiple = 8;
+constexpr float kUnlikely = -1e4f;  // the bias of rows that stand for no piece
+constexpr const char* kOutputBias = "decoder_ff_logit_out_b";
 
 // Null if Marian has no such activation.
 const char* word_of_marian(HiddenActivation activation) {
@@ -20,29 +22,33 @@ const char* word_of_marian(HiddenActivation activation) {
   return nullptr;
 }
 
-void require_marian(const LoadedModel& m) {
-  const ModelConfig& c = m.description.config;
-  const auto refuse = [&](const char* key, const std::string& value, const char* instead) {
-    refuse_export(m.description.directory, "Marian", key, value, instead);
-  };
-  if (architecture_of(c.preset) != Architecture::transformer) refuse("preset", c.preset, "a transformer preset");
-  if (c.decoder_start != DecoderStart::zero) refuse("decoder-start", std::string(word(c.decoder_start)), "zero");
-  if (c.position_table > 0) refuse("position-table", fmt::format("{}", c.position_table), "0");
-  if (c.first_position > 0) refuse("first-position", fmt::format("{}", c.first_position), "0");
-  if (c.embedding_scale > 0) refuse("embedding-scale", fmt::format("{}", c.embedding_scale), "0");
-  if (!c.source_end) refuse("source-end", "false", "true");
-  if (!word_of_marian(c.activation)) refuse("activation", std::string(word(c.activation)), "relu, swish or gelu-sigmoid");
-  if (c.norm_epsilon != 1e-6) refuse("norm-epsilon", fmt::format("{}", c.norm_epsilon), "1e-6");
+// Rows of the tables of the two sides.
+struct TableRows {
+  int64_t source = 0, target = 0;
+};
+
+TableRows rows_of(const Vocabularies& v, bool integers) {
+  const auto rows = [&](int64_t size) { return integers ? (size + kOutMultiple - 1) / kOutMultiple * kOutMultiple : size; };
+  return {rows(v.source().size()), rows(v.target().size())};
 }
 
-std::string settings_of(const LoadedModel& m) {
+// The SentencePiece model of a vocabulary, with control symbols behind its pieces up to that many.
+std::string filled_up(const Vocabulary& v, int64_t rows) {
+  if (rows == v.size()) return v.bytes();
+  std::vector<std::string> pieces;
+  for (int32_t id = 0; id < v.size(); ++id) pieces.push_back(v.piece(id));
+  for (int64_t i = 0; static_cast<int64_t>(pieces.size()) < rows; ++i)
+    if (const std::string name = fmt::format("<unused-{}>", i); v.id_of(name) < 0) pieces.push_back(name);
+  return vocabulary_format::renumbered(v.bytes(), pieces, false, "the vocabulary");
+}
+
+std::string settings_of(const LoadedModel& m, const TableRows& rows, bool output_bias) {
   const ModelConfig& c = m.description.config;
-  const ModelVocabulary sizes = m.description.vocabularies.sizes();
   const bool pre = c.norm == NormPlace::pre, ssru = c.autoregression == Autoregression::ssru;
   std::string yaml;
   const auto set = [&](const std::string& key, const auto& value) { yaml += fmt::format("{}: {}\n", key, value); };
   set("type", "transformer");
-  set("dim-vocabs", fmt::format("[{}, {}]", sizes.source_size, sizes.target_size));
+  set("dim-vocabs", fmt::format("[{}, {}]", rows.source, rows.target));
   set("dim-emb", c.width);
   set("enc-depth", c.encoder_layers);
   set("dec-depth", c.decoder_layers);
@@ -67,7 +73,7 @@ std::string settings_of(const LoadedModel& m) {
                           "transformer-rnn-projection", "transformer-train-position-embeddings", "transformer-disable-position-embeddings",
                           "transformer-pool", "right-left", "ulr", "skip", "layer-normalization"})
     set(key, false);
-  set("output-omit-bias", !c.output_bias);
+  set("output-omit-bias", !output_bias);
   set("lemma-dim-emb", 0);
   set("lemma-dependency", "\"\"");
   set("factors-dim-emb", 0);
@@ -96,13 +102,17 @@ void round_to_integers(ForeignArray& a) {
 
 }  // namespace
 
-std::vector<ForeignArray> marian_arrays(const LoadedModel& model, bool integers) {
-  require_marian(model);
+MarianModel marian_model(const LoadedModel& model, bool integers) {
+  const Vocabularies& vocabularies = model.description.vocabularies;
+  const TableRows sizes = rows_of(vocabularies, false), filled = rows_of(vocabularies, integers);
   std::map<std::string, const Parameter*> parameters;
   for (const Parameter* p : model.model->parameters().declared()) parameters.emplace(p->name, p);
-  std::vector<ForeignArray> arrays;
+  MarianModel written{{}, filled_up(vocabularies.source(), filled.source), filled_up(vocabularies.target(), filled.target)};
+  std::vector<ForeignArray>& arrays = written.arrays;
   for (const MarianName& name : marian_names(model.description.config)) {
     const Parameter& p = *parameters.at(name.ours);
+    const bool table = p.name.ends_with("embedding"), untied = p.name == "decoder.output";  // which stays f32
+    const int64_t more = p.name == "encoder.embedding" ? filled.source - sizes.source : filled.target - sizes.target;
     const std::vector<double> values = p.value.to_doubles();
     const int64_t rows = p.whole.rank() == 1 ? 1 : p.whole[0], columns = p.whole.rank() == 1 ? p.whole[0] : p.whole[1];
     const auto parts = static_cast<int64_t>(name.theirs.size()), width = columns / parts;
@@ -111,17 +121,26 @@ std::vector<ForeignArray> marian_arrays(const LoadedModel& model, bool integers)
       part.reserve(static_cast<size_t>(rows * width));
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < width; ++c) part.push_back(static_cast<float>(values[static_cast<size_t>(r * columns + i * width + c)]));
-      ForeignArray a{name.theirs[static_cast<size_t>(i)], "f4", {rows, width}, element_bytes(part)};
-      const bool table = p.name.ends_with("embedding"), untied = p.name == "decoder.output";  // which stays f32
-      const int64_t in = table ? width : rows, out = table ? rows : width;
+      if (table || untied) part.resize(static_cast<size_t>((rows + more) * width));
+      if (name.theirs[0] == kOutputBias) part.resize(static_cast<size_t>(filled.target), kUnlikely);
+      const int64_t height = rows + (table || untied ? more : 0), breadth = static_cast<int64_t>(part.size()) / height;
+      ForeignArray a{name.theirs[static_cast<size_t>(i)], "f4", {height, breadth}, element_bytes(part)};
+      const int64_t in = table ? breadth : height, out = table ? height : breadth;
       if (integers && !untied && p.whole.rank() == 2 && in % kInMultiple == 0 && out % kOutMultiple == 0) round_to_integers(a);
       arrays.push_back(std::move(a));
     }
   }
-  std::string yaml = settings_of(model) + '\0';
+  bool bias = model.description.config.output_bias;
+  if (!bias && filled.target > sizes.target) {
+    std::vector<float> values(static_cast<size_t>(sizes.target));
+    values.resize(static_cast<size_t>(filled.target), kUnlikely);
+    arrays.push_back({kOutputBias, "f4", {1, filled.target}, element_bytes(values)});
+    bias = true;
+  }
+  std::string yaml = settings_of(model, filled, bias) + '\0';
   const auto length = static_cast<int64_t>(yaml.size());
   arrays.push_back({"special:model.yml", "i1", {length}, std::move(yaml)});
-  return arrays;
+  return written;
 }
 
 }  // namespace starling

@@ -6,8 +6,13 @@
 
 namespace starling {
 
-// The arrays of Marian's model, with its settings. `integers`: matrices as 8-bit integers where intgemm can multiply them. Throws
-// ConfigError saying what Marian's models cannot have, and what to train instead.
-std::vector<ForeignArray> marian_arrays(const LoadedModel& model, bool integers);
+struct MarianModel {
+  std::vector<ForeignArray> arrays;  // with the settings
+  std::string source, target;        // SentencePiece models; the same if joint
+};
+
+// A model that has no obstacles to Marian (models/portability.h). `integers`: matrices as 8-bit integers; then pieces that stand for
+// nothing fill the vocabularies up to a multiple of 8, which the products of such matrices ask for.
+MarianModel marian_model(const LoadedModel& model, bool integers);
 
 }  // namespace starling

@@ -32,7 +32,7 @@ v0::ModelInfo v0::describe_model(const std::string& path) {
 void v0::export_model(const std::string& path, const std::string& format, const std::string& output, bool int8) {
   guarded([&] {
     const auto files = real_file_system();
-    starling::export_model(*files, {.model = path, .output = output, .to = from_word<ExportFormat>(format), .integers = int8});
+    starling::export_model(*files, {.model = path, .output = output, .to = from_word<Program>(format), .integers = int8});
   });
 }
 

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "evaluation/unknown_text.h"
 #include "settings/corpus_defaults.h"
+#include "settings/fit_to_programs.h"
 
 namespace starling {
 namespace {
@@ -82,9 +83,11 @@ void RunReports::announce() {
   run_.progress.event(event);
 }
 
-// Reports the settings that were chosen because nobody gave them.
+// Reports the settings that were chosen because nobody gave them, and where the model can go.
 void RunReports::announce_choices() {
-  if (const std::string choices = choices_text(run_.config); !choices.empty() && run_.step() == 0) run_.say(choices);
+  if (run_.step() > 0) return;
+  if (const std::string choices = choices_text(run_.config); !choices.empty()) run_.say(choices);
+  run_.say(destinations_text(run_.config));
 }
 
 // Only for new runs: nothing can be done about it in a run that resumes.

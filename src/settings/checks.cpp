@@ -33,8 +33,12 @@ void check_model(const Config& c) {
 // Keys of the other family have no effect; a user who sets one has another model in mind.
 void check_family(const ModelConfig& c) {
   ModelConfig asked = c, preset = model_preset(c.preset), defaults;
-  const auto sections = [](ModelSection section) { return config_sections("model", "", section); };
-  refuse_idle_keys(sections({asked}), std::vector{sections({preset}), sections({defaults})});
+  std::vector<std::string> programs;
+  const auto sections = [&](ModelConfig& model) {
+    ModelSection section{model, programs};
+    return config_sections("model", "", section);
+  };
+  refuse_idle_keys(sections(asked), std::vector{sections(preset), sections(defaults)});
 }
 
 void check_clip(const Config& c) {

@@ -13,6 +13,7 @@
 #include "migration/peer_names.h"
 #include "parallel/stages.h"
 #include "settings/checks.h"
+#include "settings/fit_to_programs.h"
 #include "settings/corpus_defaults.h"
 #include "settings/model_section.h"
 #include "strategies/factory.h"
@@ -71,7 +72,7 @@ namespace {
 
 std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
   DataSection data{c.data, c.languages, shorthand};
-  ModelSection model{c.model};
+  ModelSection model{c.model, c.model_for};
   std::vector<ConfigSection> all;
   const auto add = [&](const char* name, const char* help, auto& part) {
     for (ConfigSection& section : config_sections(name, help, part)) all.push_back(std::move(section));
@@ -250,6 +251,7 @@ Config parse(std::string_view text, const std::string& file, const std::vector<O
     fold_shorthand(config.data, shorthand, false);
   }
   follow_what_was_emptied(document, overrides, config);
+  fit_to_programs(sections, config);
   fold_languages(config);
   fold_alignment(config);
   config.vocab.training.seed = config.train.seed;

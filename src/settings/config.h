@@ -294,6 +294,7 @@ struct Config {
   Languages languages;  // of section data
   VocabConfig vocab;
   ModelConfig model;
+  std::vector<std::string> model_for;  // key model.for: programs, as words
   TrainConfig train;
   RefineOptions refine;
   StrategyOptions strategy;

@@ -1,17 +1,22 @@
-// The section `model` of a configuration: a preset, then the keys that override it.
+// The section `model` of a configuration: a preset, then the keys that override it, and the programs that the model must be fit for.
 #pragma once
 
-#include "models/config.h"
+#include "models/portability.h"
 
 namespace starling {
 
 struct ModelSection {
   ModelConfig& model;
+  std::vector<std::string>& programs;
 };
 template <class Visitor>
 void visit(Visitor& v, ModelSection& s) {
   v.field("preset", s.model.preset,
           "dimensions to start from: transformer-base, -big, -small, -tiny, gnmt, gnmt-4 or gnmt-small; the keys below override it");
+  constexpr auto programs = words(Program());
+  v.choice("for", s.programs, {programs.begin(), programs.end()},
+           "programs that the model must be able to go to by 'starling export': sets the keys that they need, and refuses values that they "
+           "cannot have (docs/guides/import.md)");
   visit(v, s.model);
 }
 

@@ -254,7 +254,7 @@ TEST_F(TinyCt2Import, TablesOfPositions) {
   // A model of ours may begin with a later row, CTranslate2 begins with the first.
   change(stored.description.directory + "/config.yml", "first-position: 0", "first-position: 2");
   const std::string exported = fresh();
-  export_model(*files_, {stored.description.directory, exported, ExportFormat::ctranslate2, false, {}});
+  export_model(*files_, {stored.description.directory, exported, Program::ctranslate2, false, {}});
   const Ct2File file = read_ct2(files_->read_file(exported + "/model.bin"), "");
   EXPECT_EQ(elements_of<float>(file.find("decoder/position_encodings/encodings")->bytes),
             std::vector<float>(other.begin() + 16, other.end()));

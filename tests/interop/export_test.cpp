@@ -25,12 +25,12 @@ const std::string kMarian = STARLING_SOURCE_DIR "/tests/fixtures/marian", kCt2 =
 class Export : public InteropTest {
  protected:
   std::string import(const std::string& from) { return imported(from, {from.starts_with(kMarian) ? kMarian + "/v.spm" : "", "", "", ""}); }
-  std::string exported(const std::string& model, ExportFormat to, bool integers = false, const Languages& languages = {}) {
+  std::string exported(const std::string& model, Program to, bool integers = false, const Languages& languages = {}) {
     const std::string output = fresh();
     export_model(*files_, {model, output, to, integers, languages});
     return output;
   }
-  std::string why_not(const std::string& model, ExportFormat to, bool integers = false) {
+  std::string why_not(const std::string& model, Program to, bool integers = false) {
     return refusal([&] { exported(model, to, integers); });
   }
   std::map<std::string, ForeignArray> npz_of_file(const std::string& file) {
@@ -42,8 +42,8 @@ class Export : public InteropTest {
 };
 
 TEST_F(Export, MariansArraysComeOutAsTheyWere) {
-  for (const std::string name : {"post", "pre", "ssru"}) {
-    const std::string folder = exported(import(kMarian + "/" + name), ExportFormat::marian);
+  for (const std::string name : {"post", "ssru"}) {
+    const std::string folder = exported(import(kMarian + "/" + name), Program::marian);
     const auto before = npz_of_file(kMarian + "/" + name + "/model.npz"), now = npz_of_file(folder + "/model.npz");
     EXPECT_EQ(before.size(), now.size());
     for (const auto& [array, a] : before) {
@@ -65,8 +65,8 @@ TEST_F(Export, MariansArraysComeOutAsTheyWere) {
 }
 
 TEST_F(Export, BinariesHoldTheSameModel) {
-  for (const std::string name : {"post", "pre", "ssru"}) {
-    const std::string model = import(kMarian + "/" + name), folder = exported(model, ExportFormat::bergamot);
+  for (const std::string name : {"post", "ssru"}) {
+    const std::string model = import(kMarian + "/" + name), folder = exported(model, Program::bergamot);
     EXPECT_EQ(values_of(imported(folder)), values_of(model)) << name;
     EXPECT_THAT(files_->read_file(folder + "/config.yml"), HasSubstr("gemm-precision: float32"));
   }
@@ -120,7 +120,7 @@ TEST(MarianBin, IntegersTurnAndComeBack) {
 TEST_F(Export, CTranslate2sDirectoryComesOutAsItWas) {
   for (const std::string name : {"v2-aren-transliteration-i8", "v1-aren-transliteration-i16"}) {
     const bool integers = name.ends_with("i8");
-    const std::string folder = exported(import(kCt2 + "/" + name), ExportFormat::ctranslate2, integers);
+    const std::string folder = exported(import(kCt2 + "/" + name), Program::ctranslate2, integers);
     const Ct2File before = read_ct2(files_->read_file(kCt2 + "/" + name + "/model.bin"), ""),
                   now = read_ct2(files_->read_file(folder + "/model.bin"), "");
     for (const auto& [array, a] : before.arrays) {
@@ -149,7 +149,7 @@ TEST_F(Export, CTranslate2sDirectoryComesOutAsItWas) {
 TEST_F(Export, AModelOfOursInCTranslate2sAndArgosFormatsIsTheSameModel) {
   const std::string ours = STARLING_SOURCE_DIR "/tests/fixtures/models/";
   for (const std::string name : {"pre", "post"}) {
-    const std::string folder = exported(ours + name + "/model", ExportFormat::ctranslate2);
+    const std::string folder = exported(ours + name + "/model", Program::ctranslate2);
     EXPECT_TRUE(files_->exists(folder + "/sentencepiece.model"));
     const std::string again = imported(folder);
     EXPECT_EQ(values_of(again), values_of(ours + name + "/model"));
@@ -159,21 +159,20 @@ TEST_F(Export, AModelOfOursInCTranslate2sAndArgosFormatsIsTheSameModel) {
     EXPECT_TRUE(b.config.source_end);
     EXPECT_EQ(b.config.norm, a.config.norm);
     EXPECT_EQ(b.vocabularies.source().encode("Zwei Hunde"), a.vocabularies.source().encode("Zwei Hunde"));
-    const std::string package = exported(ours + name + "/model", ExportFormat::argos, false, {"en", "de"});
+    const std::string package = exported(ours + name + "/model", Program::argos, false, {"en", "de"});
     EXPECT_EQ(values_of(imported(package)), values_of(ours + name + "/model"));
   }
-  EXPECT_THAT(why_not(ours + "pre/model", ExportFormat::argos), HasSubstr("--source-language"));
+  EXPECT_THAT(why_not(ours + "pre/model", Program::argos), HasSubstr("--source-language"));
 }
 
 // What translations begin with goes with a package; positions that CTranslate2 cannot compute are written as a table.
 TEST_F(Export, PrefixesAndTablesOfPositions) {
   const std::string model = import(kMarian + "/post");
   change(model + "/decode.yml", "target-prefix: \"\"", "target-prefix: \"▁Ein\"");
-  const std::string package = exported(model, ExportFormat::argos, false, {"en", "de"});
+  const std::string package = exported(model, Program::argos, false, {"en", "de"});
   EXPECT_EQ(read_description(*files_, imported(package)).search.target_prefix, "▁Ein");
 
-  const std::string computed = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model",
-                    directory = exported(computed, ExportFormat::ctranslate2);
+  const std::string computed = STARLING_SOURCE_DIR "/tests/fixtures/models/pre/model", directory = exported(computed, Program::ctranslate2);
   Ct2File file = read_ct2(files_->read_file(directory + "/model.bin"), "");
   const ForeignArray* const table = file.find("encoder/position_encodings/encodings");
   ASSERT_TRUE(table);
@@ -183,12 +182,19 @@ TEST_F(Export, PrefixesAndTablesOfPositions) {
   EXPECT_NEAR(rows[static_cast<size_t>(table->shape[1])], std::sin(1.0), 1e-6);
 }
 
-TEST_F(Export, RefusesWhatTheFormatsCannotHold) {
+// All obstacles at once, each with what the program needs.
+TEST_F(Export, RefusesWhatTheProgramsCannotHave) {
   const std::string ours = STARLING_SOURCE_DIR "/tests/fixtures/models/";
-  EXPECT_THAT(why_not(ours + "post/model", ExportFormat::marian), HasSubstr("model.decoder-start: token; train one with zero"));
-  EXPECT_THAT(why_not(ours + "gnmt/model", ExportFormat::ctranslate2), HasSubstr("train one with a transformer preset"));
-  EXPECT_THAT(why_not(import(kMarian + "/ssru"), ExportFormat::ctranslate2), HasSubstr("model.autoregression: ssru"));
-  EXPECT_THAT(why_not(import(kMarian + "/post"), ExportFormat::marian, true), HasSubstr("choose --to bergamot"));
+  const std::string pre = why_not(ours + "pre/model", Program::bergamot, true);
+  EXPECT_THAT(pre, HasSubstr("model.norm is pre, and bergamot-translator needs post"));
+  EXPECT_THAT(pre, HasSubstr("; model.decoder-start is token, and bergamot-translator needs zero; "));
+  EXPECT_THAT(pre, HasSubstr("needs a multiple of 64 for 8-bit integers"));
+  EXPECT_THAT(pre, HasSubstr("train a model with --model.for bergamot"));
+  EXPECT_THAT(why_not(ours + "gnmt/model", Program::ctranslate2), HasSubstr("needs a transformer preset"));
+  EXPECT_THAT(why_not(import(kMarian + "/ssru"), Program::ctranslate2), HasSubstr("model.autoregression is ssru"));
+  EXPECT_THAT(why_not(import(kMarian + "/post"), Program::marian, true), HasSubstr("choose --to bergamot"));
+  // Marian's own decoder does not give what a pre-norm model was trained for.
+  EXPECT_THAT(why_not(import(kMarian + "/pre"), Program::marian), HasSubstr("model.norm is pre, and Marian needs post"));
 }
 
 }  // namespace

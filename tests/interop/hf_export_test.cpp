@@ -19,7 +19,7 @@ class HfExport : public InteropTest {
   std::string exported(const std::string& model, bool integers = false) {
     const std::string output = fresh();
     notes_.clear();
-    for (const std::string& line : export_model(*files_, {model, output, ExportFormat::huggingface, integers, {}})) notes_ += line + "\n";
+    for (const std::string& line : export_model(*files_, {model, output, Program::huggingface, integers, {}})) notes_ += line + "\n";
     return output;
   }
   std::string why_not(const std::string& model, bool integers = false) {
@@ -123,8 +123,7 @@ TEST_F(HfExport, ComesBackAsTheSameModel) {
 // Pre-norm models are M2M-100's if positions begin with 2 and the decoder with </s>: piece 1, <s>, is the padding then.
 TEST_F(HfExport, PreNormModels) {
   const std::string pre = kOurs + "/pre/model";
-  EXPECT_THAT(why_not(pre), HasSubstr("M2M-100's models cannot have model.first-position: 0; train one with norm: post, or with "
-                                      "first-position: 2 and decoder-start: end"));
+  EXPECT_THAT(why_not(pre), HasSubstr("model.first-position is 0, and transformers needs 2, so that <s>, piece 1, can be the padding"));
   const std::string first = changed(pre, "  norm: pre", "  first-position: 2\n  decoder-start: end\n  norm: pre");
   const HfFolder f(exported(first), path("m2m"));
   const Json config = f.json("config.json");
@@ -135,14 +134,14 @@ TEST_F(HfExport, PreNormModels) {
   EXPECT_EQ(f.arrays().count("final_logits_bias"), 0u);
   EXPECT_EQ(f.arrays().count("model.encoder.layer_norm.weight"), 1u);
   EXPECT_THAT(why_not(changed(first, "decoder-start: end", "decoder-start: token")),
-              HasSubstr("model.decoder-start: token; train one with end"));
+              HasSubstr("model.decoder-start is token, and transformers needs end"));
   EXPECT_THAT(why_not(changed(first, "first-position: 2", "first-position: 5")), HasSubstr("so that <s>, piece 1, can be the padding"));
 }
 
 TEST_F(HfExport, RefusesWhatTheFormatCannotHold) {
-  EXPECT_THAT(why_not(kOurs + "/gnmt/model"), HasSubstr("train one with a transformer preset"));
+  EXPECT_THAT(why_not(kOurs + "/gnmt/model"), HasSubstr("needs a transformer preset"));
   EXPECT_THAT(why_not(imported(kTheirs + "/marian/ssru", {kTheirs + "/marian/v.spm", "", "", ""})),
-              HasSubstr("model.autoregression: ssru"));
+              HasSubstr("model.autoregression is ssru"));
   EXPECT_THAT(why_not(kOurs + "/post/model", true), HasSubstr("--int8"));
   EXPECT_THAT(why_not(changed(kOurs + "/post/model", "  norm: post", "  norm-epsilon: 1e-4\n  norm: post")), HasSubstr("norm-epsilon"));
   EXPECT_THAT(why_not(changed(kOurs + "/post/model", "  norm: post", "  source-end: false\n  norm: post")), HasSubstr("source-end"));

@@ -105,7 +105,7 @@ TEST_F(UsableModel, ARunDirectoryOfMarians) {
 TEST_F(UsableModel, AFolderForFirefoxsEngine) {
   const std::string marian = STARLING_SOURCE_DIR "/tests/fixtures/marian/", ours = directory_ + "/ours", firefox = directory_ + "/firefox";
   import_model(*files_, {marian + "ssru", ours, {.source = marian + "v.spm"}, {}});
-  export_model(*files_, {.model = ours, .output = firefox, .to = ExportFormat::bergamot});
+  export_model(*files_, {.model = ours, .output = firefox, .to = Program::bergamot});
   ASSERT_TRUE(fs::exists(firefox + "/config.yml"));
   EXPECT_EQ(describe_model(*files_, usable(firefox)).config.width, 32);
 }
