@@ -37,8 +37,8 @@ std::pair<std::string, std::string> add_vocabularies(bool joint, const std::stri
 std::string search_yaml(const SearchOptions& search, const std::string& model, const std::pair<std::string, std::string>& vocabularies) {
   std::string yaml =
       fmt::format("relative-paths: true\nmodels:\n  - {}\nvocabs:\n  - {}\n  - {}\n", model, vocabularies.first, vocabularies.second);
-  yaml += fmt::format("beam-size: {}\nnormalize: {}\nword-penalty: 0\nmax-length-factor: {}\nskip-cost: true\n", search.beam,
-                      search.length_penalty, search.max_length_factor);
+  yaml += fmt::format("beam-size: {}\nnormalize: {}\nword-penalty: {}\nmax-length-factor: {}\nskip-cost: true\n", search.beam,
+                      search.length_penalty, search.word_penalty, search.max_length_factor);
   if (search.allow_unknown) yaml += "allow-unk: true\n";
   return yaml;
 }
