@@ -20,6 +20,23 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+// Where Marian takes them: the first head of the last decoder layer; NumPy's reading of the same weights.
+class ImportedAlignment : public ProgramTest {};
+
+TEST_F(ImportedAlignment, IsThatOfMariansHead) {
+  const std::string fixture = STARLING_SOURCE_DIR "/tests/fixtures/marian/";
+  for (const std::string name : {"ssru", "post"}) {
+    ASSERT_EQ(run(fmt::format("import {0}{1} --vocab {0}v.spm -o {1}", fixture, name)).status, 0);
+    ASSERT_EQ(
+        run(fmt::format("score -m {1} --source {0}s.en --target {0}s.de --threads 1 --alignment pieces -o scores", fixture, name)).status,
+        0);
+    const std::vector<std::string> found = lines_of(read_text_file(path("scores"))),
+                                   expected = lines_of(read_text_file(fixture + name + "/alignments.txt"));
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].substr(found[i].find('\t') + 1), expected[i]) << name << " line " << i;
+  }
+}
+
 class AlignmentTest : public ProgramTest {
  protected:
   // Word pairs, and links that say of each word that it comes from the other end of the sentence.
