@@ -206,7 +206,7 @@ ModelDescription describe_model(FileSystem& files, const std::string& path) {
     } else {
       throw ConfigError(
           fmt::format("{}: neither a model directory ({} is missing) nor a run directory with a checkpoint; name the "
-                      "train.output of a run or a directory below it{}",
+                      "train.output of a run, a directory below it, or what 'starling import' made of another program's model{}",
                       path, kWeights, damaged));
     }
   } else if (files.exists(join_path(directory, "manifest.json"))) {

@@ -132,6 +132,10 @@ VocabularyFiles marian_vocabularies(FileSystem& files, const ForeignFiles& folde
     fill(v.source, source);
     fill(v.target, target);
   }
+  // A joint vocabulary has a copy for each side, as Mozilla's pipeline makes them.
+  if (v.source.empty() && models.size() == 2 &&
+      read_foreign(files, folder, models[0]).content == read_foreign(files, folder, models[1]).content)
+    v.source = models[0];
   if (v.source.empty()) refuse_without(folder, marian, named, models);
   fill(v.target, v.source);
   if (named.empty() && !source_given) fill(v.source_numbers, only_list(folder));

@@ -119,6 +119,8 @@ TEST_F(MarianFolder, VocabulariesByLanguages) {
   weights("x/model.npz");
   vocabulary("x/vocab.de.spm");
   vocabulary("x/vocab.en.spm");
+  EXPECT_TRUE(described("x").vocabularies.joint());  // two copies
+  files_->write_file(path("x/vocab.en.spm"), "another");
   EXPECT_THAT(why("x"), HasSubstr("vocab.de.spm and vocab.en.spm are there, and nothing says which is the source's"));
   fs::rename(path("x"), path("en-de"));
   const RecognisedModel m = recognise(*files_, path("en-de"));
