@@ -8,6 +8,7 @@
 #include "base/text_files.h"
 #include "cli/config_arguments.h"
 #include "migration/conversion.h"
+#include "migration/marian_options.h"
 #include "migration/peer_names.h"
 #include "run/trainer.h"
 
@@ -20,15 +21,20 @@ std::string check_dump_kind(const std::string& kind) {
 }
 
 struct TrainArguments {
-  std::string dump, marian, opennmt;
+  std::string dump;
+  std::vector<std::string> marian, opennmt;
   bool markdown = false, names = false;
 };
 
-// Prints the configuration that another program's file means here, with what is not the same as comments.
-void print_converted(const TrainArguments& a) {
-  const std::string& file = a.marian.empty() ? a.opennmt : a.marian;
-  const std::string text = read_config_file(file);
-  const Conversion c = a.marian.empty() ? convert_opennmt(text, file) : convert_marian(text, file);
+// Prints the configuration that another program's files, and keys beside them, mean here, with what is not the same as comments.
+void print_converted(const TrainArguments& a, std::vector<Override> more) {
+  std::vector<PeerFile> files;
+  for (const std::string& file : a.marian.empty() ? a.opennmt : a.marian) files.push_back({read_config_file(file), file});
+  std::set<std::string> given;
+  for (const auto& [name, value] : more) given.insert(name);
+  Conversion c = a.marian.empty() ? convert_opennmt(files) : convert_marian(files, given);
+  std::erase_if(c.keys, [&](const Override& key) { return given.contains(key.first); });
+  c.keys.insert(c.keys.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   const std::string yaml = dump_config(load_config("", c.keys), false);
   for (const auto& [heading, lines] :
        {std::pair{"Approximate", &c.approximate}, {"Left out", &c.missing}, {"Not needed here", &c.not_needed}}) {
@@ -38,16 +44,24 @@ void print_converted(const TrainArguments& a) {
   std::cout << yaml;
 }
 
+// The keys that are given beside a file to convert.
+std::vector<Override> converted_keys(const ConfigArguments& arguments, const CLI::App& verb) {
+  auto [file, overrides] = arguments.given(verb);
+  if (!file.empty())
+    throw ConfigError(fmt::format("{} is a configuration of ours, beside one that is converted; give the latter alone", in_quotes(file)));
+  return overrides;
+}
+
 void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArguments& a, const ConfigArguments& arguments) {
   if (a.markdown) {
     std::cout << config_reference_markdown();
     return;
   }
   if (a.names) {
-    std::cout << peer_names_markdown() << "\n" << peer_values_markdown();
+    std::cout << peer_names_markdown() << "\n" << peer_values_markdown() << "\n" << marian_options_markdown();
     return;
   }
-  if (!a.marian.empty() || !a.opennmt.empty()) return print_converted(a);
+  if (!a.marian.empty() || !a.opennmt.empty()) return print_converted(a, converted_keys(arguments, verb));
   if (dump.count() > 0) {
     std::cout << dump_config(arguments.load_run(verb), a.dump == "full");
     return;
@@ -82,10 +96,16 @@ void add_train(CLI::App& app) {
           ->expected(0, 1)
           ->type_name("[minimal|full]")
           ->check(check_dump_kind, "");
-  CLI::Option* marian =
-      verb->add_option("--from-marian", a->marian, "Print what a configuration of Marian means here, and exit")->type_name("FILE");
+  CLI::Option* marian = verb->add_option("--from-marian", a->marian,
+                                         "Print what configurations of Marian mean here, together with keys given beside them, and exit; "
+                                         "of several files, given one by one, later ones win")
+                            ->type_name("FILE")
+                            ->expected(1)
+                            ->take_all();
   verb->add_option("--from-opennmt", a->opennmt, "Print what a configuration of OpenNMT-py means here, and exit")
       ->type_name("FILE")
+      ->expected(1)
+      ->take_all()
       ->excludes(marian);
   verb->add_flag("--help-markdown", a->markdown, "Print the reference of all keys as Markdown")->group("");
   verb->add_flag("--names", a->names, "Print what Marian, OpenNMT-py, fairseq and Sockeye call the keys and options, and exit");

@@ -1,8 +1,7 @@
 // Marian's settings. Names and defaults are those of its version 1.12; what a model has beyond them is refused by name.
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 
+#include "config/foreign_yaml.h"
 #include "interop/marian.h"
 #include "interop/marian_names.h"
 
@@ -11,18 +10,10 @@ namespace {
 
 constexpr double kMarianEpsilon = 1e-6;  // of its layer normalisation
 
-YAML::Node load_yaml(const std::string& yaml, const std::string& where) {
-  try {
-    return YAML::Load(yaml);
-  } catch (const YAML::Exception& e) {
-    throw DataError(fmt::format("{}:{}: not valid YAML ({})", where, e.mark.line + 1, e.msg));
-  }
-}
-
 // A YAML file of settings, each with a default.
 class Settings {
  public:
-  Settings(const std::string& yaml, std::string where) : where_(std::move(where)), root_(load_yaml(yaml, where_)) {
+  Settings(const std::string& yaml, std::string where) : where_(std::move(where)), root_(read_foreign_yaml(yaml, where_)) {
     if (!root_.IsMap()) throw DataError(fmt::format("{}: has no settings", where_));
   }
   template <class T>
@@ -76,7 +67,7 @@ bool is_map_of_pieces(const std::string& name) {
 }
 
 std::vector<std::string> pieces_of_map(const std::string& text, const std::string& where) {
-  const YAML::Node root = load_yaml(text, where);
+  const YAML::Node root = read_foreign_yaml(text, where);
   if (!root.IsMap()) throw DataError(fmt::format("{}: not a vocabulary of pieces and numbers", where));
   std::vector<std::string> pieces;
   std::vector<bool> given;

@@ -1,21 +1,27 @@
 #include "migration/conversion.h"
 
-#include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "config/foreign_yaml.h"
 #include "config/suggestion.h"
+#include "migration/marian_options.h"
 #include "migration/peer_names.h"
 
 namespace starling {
 namespace {
 
+constexpr size_t kMostBytes = 1 << 20;
+
+std::string name_of(const YAML::Node& key) { return key.IsScalar() ? key.Scalar() : ""; }
+
 void flatten(const YAML::Node& node, const std::string& name, std::map<std::string, std::vector<std::string>>& values) {
   if (node.IsMap()) {
-    for (const auto& entry : node) flatten(entry.second, (name.empty() ? "" : name + "/") + entry.first.as<std::string>(), values);
+    for (const auto& entry : node) flatten(entry.second, (name.empty() ? "" : name + "/") + name_of(entry.first), values);
     return;
   }
   std::vector<std::string>& all = values[name];
@@ -25,16 +31,43 @@ void flatten(const YAML::Node& node, const std::string& name, std::map<std::stri
     all.push_back(node.Scalar());
 }
 
+// Values in a remark.
+std::string shown(const std::vector<std::string>& values) {
+  constexpr size_t kMost = 60;
+  std::string text = fmt::format("{}", fmt::join(values, " "));
+  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  return text;
+}
+
+// With relative-paths, Marian looks for files beside the configuration.
+void beside_the_file(const std::string& file, std::map<std::string, std::vector<std::string>>& values) {
+  const auto asked = values.find("relative-paths");
+  const std::string directory = parent_path(file);
+  if (asked == values.end() || asked->second.empty() || folded_name(asked->second[0]) != "true" || directory == ".") return;
+  for (const char* name : {"train-sets", "valid-sets", "vocabs", "model", "pretrained-model", "data-weighting", "valid-script-path"})
+    if (const auto found = values.find(name); found != values.end())
+      for (std::string& path : found->second)
+        if (!path.empty() && path != "stdin" && path != "-") path = join_path(directory, path);
+}
+
 }  // namespace
 
-PeerOptions::PeerOptions(const std::string& text, const std::string& file, char peer) : file_(file), peer_(peer) {
-  try {
-    const YAML::Node root = YAML::Load(text);
+PeerOptions::PeerOptions(const std::vector<PeerFile>& files, char peer) : peer_(peer) {
+  for (const auto& [text, file] : files) {
+    file_ = file;
+    const YAML::Node root = read_foreign_yaml(text, file, kMostBytes);
     if (!root.IsMap()) throw ConfigError(fmt::format("{} is not a configuration: it has no options with values", file));
-    flatten(root, "", values_);
-  } catch (const YAML::Exception& e) {
-    throw ConfigError(fmt::format("{}:{}: this is not YAML: {}", file, e.mark.line + 1, e.msg));
+    std::map<std::string, std::vector<std::string>> own;
+    flatten(root, "", own);
+    if (peer == 'M') beside_the_file(file, own);
+    for (auto& [name, value] : own) values_[name] = std::move(value);
   }
+}
+
+void PeerOptions::imply(const std::string& name, const std::vector<std::string>& value) {
+  if (values_.emplace(name, value).second) implied_.insert(name);
 }
 
 std::vector<std::string> PeerOptions::list(const std::string& name) {
@@ -84,21 +117,33 @@ void PeerOptions::copy(const std::string& name, const std::string& key) {
   if (const std::optional<std::string> value = text(name)) set(key, *value);
 }
 
-Conversion PeerOptions::done() {
-  for (const auto& [name, value] : values_) {
-    if (taken_[name]) continue;
-    const std::string last = name.substr(name.rfind('/') + 1);
-    const PeerName* row = nullptr;
-    for (const PeerName& each : peer_names())
-      if (!row && (each.peers.empty() || each.peers.find(peer_) != std::string_view::npos) && folded_name(each.name) == folded_name(last))
-        row = &each;
-    if (!row)
-      result_.missing.push_back(fmt::format("{}: unknown here, and left out", name));
-    else if (!row->key.empty())
-      result_.missing.push_back(fmt::format("{}: see {}{}", name, row->key, row->note.empty() ? "" : fmt::format(" ({})", row->note)));
-    else
-      result_.not_needed.push_back(fmt::format("{}: {}", name, row->note.empty() ? row->option : row->note));
+// Says what becomes of an option that nothing was made of.
+void PeerOptions::remark(const std::string& name, const std::vector<std::string>& values) {
+  const std::string whole = values.empty() || values[0].empty() ? name : fmt::format("{} {}", name, shown(values));
+  if (peer_ == 'M') {
+    const MarianOption* const option = marian_option(name);
+    if (!option) return missing(fmt::format("{}: Marian has no such training option", name));
+    if (is_standard(*option, values) || (implied_.contains(name) && option->fate == MarianFate::always)) return;
+    if (option->fate == MarianFate::always) return not_needed(fmt::format("{}: {}", name, text_of(*option)));
+    const char* const how = option->fate == MarianFate::none ? "no counterpart" : "set by hand";
+    return missing(fmt::format("{}: {}: {}", whole, how, text_of(*option)));
   }
+  const std::string last = name.substr(name.rfind('/') + 1);
+  const PeerName* row = nullptr;
+  for (const PeerName& each : peer_names())
+    if (!row && (each.peers.empty() || each.peers.find(peer_) != std::string_view::npos) && folded_name(each.name) == folded_name(last))
+      row = &each;
+  if (!row)
+    missing(fmt::format("{}: unknown here, and left out", name));
+  else if (!row->key.empty())
+    missing(fmt::format("{}: see {}{}", name, row->key, row->note.empty() ? "" : fmt::format(" ({})", row->note)));
+  else
+    not_needed(fmt::format("{}: {}", name, row->note.empty() ? row->option : row->note));
+}
+
+Conversion PeerOptions::done() {
+  for (const auto& [name, values] : values_)
+    if (!taken_[name]) remark(name, values);
   return std::move(result_);
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,16 +16,23 @@ struct Conversion {
   std::vector<std::string> approximate, missing, not_needed;
 };
 
-// Converts the text of a YAML file; `file` is its name in messages. Throws ConfigError if it is not a map, or has a value that is not of
-// its option's kind.
-Conversion convert_marian(const std::string& text, const std::string& file);
-Conversion convert_opennmt(const std::string& text, const std::string& file);
+struct PeerFile {
+  std::string text, name;  // of YAML; its name in messages, beside which relative paths are
+};
+
+// Convert files, of which later ones win. `given`: keys of ours that the user gives besides. Throw ConfigError if one is not a map, or has
+// a value that is not of its option's kind, DataError for what is not YAML or has aliases.
+Conversion convert_marian(const std::vector<PeerFile>& files, const std::set<std::string>& given = {});
+Conversion convert_opennmt(const std::vector<PeerFile>& files);
 
 // The options of a file, each of which is taken once, and what is made of them.
 class PeerOptions {
  public:
   // peer: the letter of PeerName::peers.
-  PeerOptions(const std::string& text, const std::string& file, char peer);
+  PeerOptions(const std::vector<PeerFile>& files, char peer);
+
+  // Sets an option that no file gives, as one that an alias stands for; it needs no remark.
+  void imply(const std::string& name, const std::vector<std::string>& value);
 
   // Return the value, or nothing if the option is not there; it counts as taken then. A list's first value counts as a scalar's.
   std::optional<std::string> text(const std::string& name);
@@ -45,15 +53,19 @@ class PeerOptions {
   void copy(const std::string& name, const std::string& key);
   void approximate(const std::string& line) { result_.approximate.push_back(line); }
   void missing(const std::string& line) { result_.missing.push_back(line); }
+  void not_needed(const std::string& line) { result_.not_needed.push_back(line); }
 
-  // Returns the result, with a note for each option that has not been taken.
+  // Returns the result, with a note for each option that has not been taken, but for those at the program's own default.
   Conversion done();
 
  private:
-  std::string file_;
+  void remark(const std::string& name, const std::vector<std::string>& values);
+
+  std::string file_;  // the last one
   char peer_;
   std::map<std::string, std::vector<std::string>> values_;  // lists by value; maps by "outer/inner"
   std::map<std::string, bool> taken_;
+  std::set<std::string> implied_;
   Conversion result_;
 };
 

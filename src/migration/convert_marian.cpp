@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "base/error.h"
 #include "migration/conversion.h"
+#include "migration/marian_options.h"
 
 namespace starling {
 namespace {
@@ -21,8 +23,8 @@ MarianLength length_of(const std::string& text, const std::string& name) {
   MarianLength length;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length.count);
   std::string rest(end, text.data() + text.size());
-  if (!rest.empty() && std::string_view("kMGT").find(rest.front()) != std::string_view::npos) {
-    length.count *= rest.front() == 'k' ? 1e3 : rest.front() == 'M' ? 1e6 : rest.front() == 'G' ? 1e9 : 1e12;
+  if (!rest.empty() && std::string_view("kKMGT").find(rest.front()) != std::string_view::npos) {
+    length.count *= rest.front() == 'k' || rest.front() == 'K' ? 1e3 : rest.front() == 'M' ? 1e6 : rest.front() == 'G' ? 1e9 : 1e12;
     rest.erase(0, 1);
   }
   if (error != std::errc() || rest.size() > 1 || (!rest.empty() && std::string_view("uet").find(rest.front()) == std::string_view::npos))
@@ -31,18 +33,29 @@ MarianLength length_of(const std::string& text, const std::string& name) {
   return length;
 }
 
-// Returns whether there is a text to validate on.
-bool convert_data(PeerOptions& o) {
+// What the user gives besides the files, and what the files have.
+struct MarianTexts {
+  bool corpus = false, validation = false;
+};
+
+MarianTexts convert_data(PeerOptions& o, const std::set<std::string>& given) {
+  const auto gives = [&](const char* prefix) {
+    return std::any_of(given.begin(), given.end(), [&](const std::string& key) { return key.starts_with(prefix); });
+  };
+  MarianTexts texts{.corpus = gives("data.train.") || gives("data.source") || gives("data.tsv"),
+                    .validation = gives("valid.source") || gives("valid.sets")};
   const std::vector<std::string> train = o.list("train-sets");
-  const bool tsv = o.flag("tsv");
-  if (tsv && train.size() == 1)
-    o.set("data.train.0.tsv", train[0]);
+  const bool tsv = o.flag("tsv"), stream = train.size() == 1 && (train[0] == "stdin" || train[0] == "-");
+  if (stream)
+    o.missing("train-sets stdin: a pipe is a file here too: data.tsv: /dev/stdin, or what a pipe is called (docs/guides/streams.md)");
+  else if (tsv && train.size() == 1)
+    o.set("data.train.0.tsv", train[0]), texts.corpus = true;
   else if (train.size() >= 2)
-    o.set("data.train.0.source", train[0]), o.set("data.train.0.target", train[1]);
+    o.set("data.train.0.source", train[0]), o.set("data.train.0.target", train[1]), texts.corpus = true;
   if (train.size() > 2) o.missing("train-sets: one source and one target file are used; others are left out");
   const std::vector<std::string> valid = o.list("valid-sets");
   if (valid.size() == 2)
-    o.set("valid.source", valid[0]), o.set("valid.target", valid[1]);
+    o.set("valid.source", valid[0]), o.set("valid.target", valid[1]), texts.validation = true;
   else if (valid.size() == 1)
     o.missing(fmt::format("valid-sets: a file a side is needed: cut -f 1 {0} and cut -f 2 {0} make them", valid[0]));
   if (const std::vector<std::string> vocabs = o.list("vocabs"); !vocabs.empty()) {
@@ -57,9 +70,16 @@ bool convert_data(PeerOptions& o) {
   }
   if (const std::vector<std::string> sizes = o.list("dim-vocabs"); !sizes.empty() && sizes[0] != "0") o.set("vocab.size", sizes[0]);
   o.copy("sentencepiece-max-lines", "vocab.sample-lines");
-  o.copy("sentencepiece-alphas", "data.subword-alpha");
+  if (const std::vector<std::string> alphas = o.list("sentencepiece-alphas"); !alphas.empty()) {
+    const std::string alpha = alphas[0] == "0" && alphas.size() > 1 ? alphas[1] : alphas[0];
+    o.set("data.subword-alpha", alpha);
+    if (alphas.size() > 1 && alphas[0] != alphas[1])
+      o.approximate(fmt::format("sentencepiece-alphas {} {}: one number is for both sides; {} is taken", alphas[0], alphas[1], alpha));
+  }
+  for (const auto& [theirs, ours] : {std::pair{"all-caps-every", "data.upper-case"}, {"english-title-case-every", "data.title-case"}})
+    if (const double every = o.number(theirs).value_or(0); every > 0) o.set(ours, 1 / every);
   const std::string pieces = o.text("sentencepiece-options").value_or("");
-  const auto given = [&](const std::string& name) -> std::optional<std::string> {
+  const auto piece_option = [&](const std::string& name) -> std::optional<std::string> {
     const size_t at = pieces.find("--" + name);
     if (at == std::string::npos) return std::nullopt;
     const size_t begin = std::min(at + name.size() + 2, pieces.size());
@@ -71,40 +91,77 @@ bool convert_data(PeerOptions& o) {
                                      {"split_digits", "split-digits"},
                                      {"model_type", "type"},
                                      {"user_defined_symbols", "user-defined-symbols"}})
-    if (const auto value = given(theirs)) o.set(std::string("vocab.") + ours, *value);
+    if (const auto value = piece_option(theirs)) o.set(std::string("vocab.") + ours, *value);
   o.set_count("data.max-length", o.number("max-length").value_or(50));
-  return valid.size() == 2;
+  return texts;
+}
+
+// The place of the normalisation, which decides whether the model can go back.
+void convert_norm(PeerOptions& o) {
+  const auto without_dropout = [&](const char* name, const char* otherwise) {
+    std::string letters = o.text(name).value_or(otherwise);
+    std::erase(letters, 'd');
+    return letters;
+  };
+  const std::string before = without_dropout("transformer-preprocess", ""), after = without_dropout("transformer-postprocess", "dan"),
+                    top = without_dropout("transformer-postprocess-top", ""),
+                    embeddings = without_dropout("transformer-postprocess-emb", "d");
+  const bool pre = before == "n";
+  o.set("model.norm", pre ? "pre" : "post");
+  o.set("model.decoder-start", "zero");
+  o.set("model.norm-epsilon", "1e-06");
+  if (!(pre ? after == "a" && top == "n" : before.empty() && after == "an" && top.empty()) || !embeddings.empty())
+    return o.missing(fmt::format(
+        "transformer-preprocess '{}', -postprocess '{}', -postprocess-top '{}', -postprocess-emb '{}': layers here are normalised "
+        "before ('n', 'a', 'n', '') or after ('', 'an', '', ''), which model.norm says",
+        before, after, top, embeddings));
+  if (pre)
+    o.approximate(
+        "transformer-preprocess n: a model that is normalised before its layers does not go back to Marian or Firefox, whose decoders "
+        "compute something else (docs/guides/import.md); with --model.norm post --model.for marian,bergamot it does");
+  else
+    o.set("model.for", "marian,bergamot");
+}
+
+void convert_transformer(PeerOptions& o) {
+  const double width = o.number("dim-emb").value_or(512);
+  o.set("model.preset", width >= 1024 ? "transformer-big" : "transformer-base");
+  o.set_count("model.encoder-layers", o.number("enc-depth").value_or(1));
+  o.set_count("model.decoder-layers", o.number("dec-depth").value_or(1));
+  o.set_count("model.width", width);
+  o.set_count("model.feed-forward", o.number("transformer-dim-ffn").value_or(2048));
+  o.set_count("model.heads", o.number("transformer-heads").value_or(8));
+  convert_norm(o);
+  const std::string activation = o.text("transformer-ffn-activation").value_or("swish");
+  if (activation == "relu" || activation == "swish" || activation == "gelu")
+    o.set("model.activation", activation == "gelu" ? "gelu-sigmoid" : activation);
+  else
+    o.missing(fmt::format("transformer-ffn-activation {}: activations are relu, swish and gelu", activation));
+  const std::string cell = o.text("dec-cell").value_or("gru");
+  if (const std::string way = o.text("transformer-decoder-autoreg").value_or("self-attention"); way == "rnn" && cell == "ssru")
+    o.set("model.autoregression", "ssru");
+  else if (way != "self-attention")
+    o.missing(fmt::format("transformer-decoder-autoreg {} with dec-cell {}: decoders have self-attention, or SSRU", way, cell));
+  o.set("model.dropout", o.number("transformer-dropout").value_or(0));
+  o.copy("transformer-dropout-attention", "model.attention-dropout");
+  o.copy("transformer-dropout-ffn", "model.feed-forward-dropout");
+  o.set("model.output-bias", o.flag("output-omit-bias") ? "false" : "true");
+  // Of recurrent models; Marian's configurations give them all the same.
+  o.take({"enc-type", "enc-cell", "enc-cell-depth", "dec-cell-base-depth", "dec-cell-high-depth", "dim-rnn"});
 }
 
 void convert_model(PeerOptions& o) {
-  const std::string task = o.text("task").value_or(""), type = o.text("type").value_or(task.empty() ? "amun" : "transformer");
-  if (!type.starts_with("transformer")) {
+  const std::string type = o.text("type").value_or("amun");
+  if (type == "transformer") {
+    convert_transformer(o);
+  } else if (type == "s2s" || type == "amun" || type == "nematus") {
     o.set("model.preset", "gnmt-small");
-    o.approximate(fmt::format("type {}: the recurrent models here are GNMT's", type));
+    o.approximate(fmt::format("type {}: the recurrent models here are GNMT's, which do not go back to Marian", type));
   } else {
-    const bool big = task.starts_with("transformer-big");
-    o.set("model.preset", big ? "transformer-big" : "transformer-base");
-    const double depth = task.empty() ? 1 : 6;
-    o.set_count("model.encoder-layers", o.number("enc-depth").value_or(depth));
-    o.set_count("model.decoder-layers", o.number("dec-depth").value_or(depth));
-    o.set_count("model.width", o.number("dim-emb").value_or(big ? 1024 : 512));
-    o.set_count("model.feed-forward", o.number("transformer-dim-ffn").value_or(big ? 4096 : 2048));
-    o.set_count("model.heads", o.number("transformer-heads").value_or(big ? 16 : 8));
-    const std::string before = o.text("transformer-preprocess").value_or(task.ends_with("prenorm") ? "n" : "");
-    o.set("model.norm", before.find('n') != std::string::npos ? "pre" : "post");
-    o.take({"transformer-postprocess", "transformer-postprocess-emb", "transformer-postprocess-top"});
-    o.set("model.activation", o.text("transformer-ffn-activation").value_or(task.empty() ? "swish" : "relu"));
-    const std::string cell = o.text("dec-cell").value_or("");
-    if (const std::string way = o.text("transformer-decoder-autoreg").value_or("self-attention"); way == "rnn" && cell == "ssru")
-      o.set("model.autoregression", "ssru");
-    else if (way != "self-attention")
-      o.missing(fmt::format("transformer-decoder-autoreg {} with {}: the decoder has self-attention, or SSRU", way, cell));
-    o.set("model.dropout", o.number("transformer-dropout").value_or(task.empty() ? 0 : 0.1));
-    o.copy("transformer-dropout-attention", "model.attention-dropout");
-    o.copy("transformer-dropout-ffn", "model.feed-forward-dropout");
+    throw ConfigError(fmt::format("type is {}; the models that can be trained here are transformer and s2s", type));
   }
-  const bool all = o.flag("tied-embeddings-all") || (!task.empty() && !o.has("tied-embeddings-all"));
-  o.set("model.tied-embeddings", all ? "all" : o.flag("tied-embeddings") ? "decoder" : "none");
+  const bool all = o.flag("tied-embeddings-all") || o.flag("tied-embeddings-src");
+  o.set("model.tied-embeddings", o.flag("tied-embeddings") && !all ? "decoder" : all ? "all" : "none");
 }
 
 // A key for updates; lengths in other units have a key of their own, or are said.
@@ -121,22 +178,25 @@ void convert_length(PeerOptions& o, const char* name, const char* key, const cha
 }
 
 // Links count pieces there, and the first head of a layer is guided.
-void convert_alignment(PeerOptions& o) {
+void convert_alignment(PeerOptions& o, bool corpus) {
   const std::string links = o.text("guided-alignment").value_or("none"),
                     layer = o.text("transformer-guided-alignment-layer").value_or("last"),
                     cost = o.text("guided-alignment-cost").value_or("ce");
   o.take({"guided-alignment", "guided-alignment-cost", "transformer-guided-alignment-layer"});
   const std::optional<double> weight = o.number("guided-alignment-weight");
   if (links == "none") return;
-  if (!o.text("type").value_or("amun").starts_with("transformer") && !o.text("task").value_or("").starts_with("transformer"))
+  if (o.text("type").value_or("amun") != "transformer")
     return o.missing("guided-alignment: only the attention of a transformer can be guided");
   const bool column = links.find_first_not_of("0123456789") == std::string::npos;
   if (column && links != "2") return o.missing(fmt::format("guided-alignment {}: links are in the third column of a tsv", links));
-  o.set("data.train.0.alignment", column ? std::string("column") : links);
+  if (corpus)
+    o.set("data.train.0.alignment", column ? std::string("column") : links);
+  else
+    o.missing(fmt::format("guided-alignment {}: name the corpus, and its links in data.alignment{}", links, column ? ": column" : ""));
   o.set("data.alignment-unit", "pieces");
   o.set("train.guided-alignment", weight.value_or(0.1));
   o.set("model.alignment-head", "1");
-  o.set("model.alignment-layer", layer == "last" ? fmt::format("{}", o.number("dec-depth").value_or(o.has("task") ? 6 : 1)) : layer);
+  o.set("model.alignment-layer", layer == "last" ? fmt::format("{}", o.number("dec-depth").value_or(1)) : layer);
   if (cost != "ce") o.approximate(fmt::format("guided-alignment-cost {}: it is ce, cross-entropy", cost));
 }
 
@@ -145,22 +205,26 @@ void convert_training(PeerOptions& o) {
   const double devices =
       std::max<double>(1, std::max<double>(static_cast<double>(o.list("devices").size()), o.number("num-devices").value_or(0)));
   const double at_once = delay * devices;
+  const std::optional<double> sentences = o.number("mini-batch");
   if (const double words = o.number("mini-batch-words").value_or(0); words > 0) {
     o.set_count("train.batch-tokens", words * at_once);
-    o.take({"mini-batch"});
+    if (sentences) o.not_needed("mini-batch: mini-batch-words counts the batch");
+    o.take({"mini-batch-fit"});
   } else if (o.flag("mini-batch-fit")) {
     o.missing(
-        fmt::format("mini-batch-fit: Marian fills its workspace{}; set train.batch-tokens to the target tokens of an update, "
-                    "which its log shows",
-                    at_once > 1 ? fmt::format(" {:.0f} times an update", at_once) : ""));
-    o.take({"mini-batch", "workspace"});
+        fmt::format("mini-batch-fit{}: Marian fills its workspace{}{}; set train.batch-tokens to the target tokens of an update, which its "
+                    "log shows, or "
+                    "leave it to what suits the corpus",
+                    sentences ? fmt::format(" (at most mini-batch {:.0f})", *sentences) : "",
+                    at_once > 1 ? fmt::format(" {:g} times an update", at_once) : "", ""));
   } else {
-    const double sentences = o.number("mini-batch").value_or(64);
-    o.set_count("train.batch-tokens", sentences * 25 * at_once);
-    o.approximate(fmt::format("mini-batch: {:.0f} sentences are taken for {:.0f} target tokens, 25 each", sentences, 25 * sentences));
+    const double count = sentences.value_or(64);
+    o.set_count("train.batch-tokens", count * 25 * at_once);
+    o.approximate(fmt::format("mini-batch: {:.0f} sentences are taken for {:.0f} target tokens, 25 each", count, 25 * count));
   }
   if (devices > 1) o.approximate(fmt::format("devices: one process a card: starling launch -n {:.0f} -- train ...", devices));
   o.set("train.optimizer", o.text("optimizer").value_or("adam"));
+  if (!o.flag("sync-sgd") && devices > 1) o.not_needed("sync-sgd: updates are synchronous; see strategy.name for others");
   const std::vector<std::string> params = o.list("optimizer-params");
   o.set("train.beta1", params.size() > 0 ? params[0] : "0.9");
   o.set("train.beta2", params.size() > 1 ? params[1] : "0.999");
@@ -191,10 +255,12 @@ void convert_training(PeerOptions& o) {
   o.copy("pretrained-model", "train.initial-model");
   if (const std::optional<std::string> model = o.text("model"))
     o.set("train.output", model->find('/') == std::string::npos ? "run" : model->substr(0, model->rfind('/')));
-  o.take({"precision", "fp16", "cost-scaling", "workspace", "sync-sgd", "relative-paths"});
+  o.take({"precision", "fp16", "sync-sgd", "relative-paths"});
 }
 
-void convert_validation(PeerOptions& o, bool validates) {
+void convert_validation(PeerOptions& o, const MarianTexts& texts) {
+  const bool validates = texts.validation;
+  const double patience = o.number("early-stopping").value_or(10);
   const std::string script = o.text("valid-script-path").value_or("");
   std::vector<std::string> metrics;
   for (const std::string& metric : o.list("valid-metrics")) {
@@ -209,9 +275,14 @@ void convert_validation(PeerOptions& o, bool validates) {
     else if (std::find(metrics.begin(), metrics.end(), ours) == metrics.end())
       metrics.push_back(ours);
   }
-  if (!metrics.empty() && !validates) {
-    o.missing("valid-metrics: there are no valid-sets; name valid.source and valid.target, and set valid.metrics then");
-    metrics.clear();
+  if (o.has("valid-metrics") || o.has("early-stopping")) {
+    const std::string wanted = metrics.empty() ? "" : fmt::format(" --valid.metrics {}", fmt::join(metrics, ","));
+    if (!validates)
+      o.missing(
+          fmt::format("valid-metrics, early-stopping: there is no text to validate on; convert with --valid.source DEV.src --valid.target "
+                      "DEV.trg, or train with these,{} --valid.early-stopping {:.0f}",
+                      wanted, patience));
+    if (!validates) metrics.clear();
   }
   if (!metrics.empty()) o.set("valid.metrics", fmt::format("[{}]", fmt::join(metrics, ", ")));
   if (std::find(metrics.begin(), metrics.end(), "script") != metrics.end()) {
@@ -222,34 +293,58 @@ void convert_validation(PeerOptions& o, bool validates) {
     o.set("valid.keep-translations", "true");
     o.approximate("valid-translation-output: translations go to the run directory, validations/UPDATE.txt");
   }
-  if (const double patience = o.number("early-stopping").value_or(10); validates) o.set_count("valid.early-stopping", patience);
-  if (const std::string on = o.text("early-stopping-on").value_or("first"); on != "first")
-    o.approximate(fmt::format("early-stopping-on {}: training stops when no metric has improved", on));
+  if (validates) o.set_count("valid.early-stopping", patience);
+  const std::string on = o.text("early-stopping-on").value_or("first");
+  if (on == "any" || (on == "first" && metrics.size() > 1 && validates && patience > 0))
+    o.approximate(fmt::format("early-stopping-on {}: training stops when none of valid.metrics has improved for so long", on));
   o.set_count("valid.beam", o.number("beam-size").value_or(12));
-  o.set("valid.length-penalty", o.number("normalize").value_or(0));
+  o.set("valid.length-penalty", o.flag("normalize") && o.text("normalize") == "true" ? 1 : o.number("normalize").value_or(0));
+  if (const std::optional<double> factor = o.number("max-length-factor")) o.set("valid.max-length-factor", *factor);
+  if (o.flag("allow-unk")) o.set("valid.allow-unknown", "true");
   o.set("valid.length-penalty-form", "power");
-  o.take({"valid-mini-batch", "valid-max-length", "valid-reset-stalled", "valid-reset-all"});
   convert_length(o, "valid-freq", "valid.every", nullptr, nullptr);
   convert_length(o, "save-freq", "checkpoint.every", nullptr, nullptr);
   convert_length(o, "disp-freq", "log.every", nullptr, nullptr);
-  convert_alignment(o);
+  convert_alignment(o, texts.corpus);
   if (const std::optional<std::string> weights = o.text("data-weighting")) {
-    if (o.text("data-weighting-type").value_or("sentence") == "sentence")
+    if (o.text("data-weighting-type").value_or("sentence") == "sentence" && texts.corpus)
       o.set("data.train.0.sentence-weights", *weights);
     else
-      o.missing("data-weighting-type word: weights are those of sentences");
+      o.missing("data-weighting: weights are those of the sentences of a corpus, data.train.0.sentence-weights");
   }
+}
+
+// Sets what aliases stand for, where no file says otherwise.
+void expand_aliases(PeerOptions& o) {
+  std::vector<std::string> tasks = o.list("task");
+  for (const MarianAlias& alias : marian_aliases()) {
+    const bool asked = alias.name == "task" ? std::erase(tasks, alias.value) > 0 : o.flag(std::string(alias.name));
+    if (!asked) continue;
+    for (const auto& [name, text] : alias.options) {
+      std::vector<std::string> values;
+      std::istringstream words(text);
+      for (std::string word; words >> word;) values.push_back(word);
+      if (values.empty()) values.emplace_back();
+      o.imply(name, values);
+    }
+  }
+  if (tasks.empty()) return;
+  std::vector<std::string> known;
+  for (const MarianAlias& alias : marian_aliases())
+    if (alias.name == "task") known.emplace_back(alias.value);
+  throw ConfigError(fmt::format("task is '{}', which is not one of those that can be trained here: {}", tasks[0], fmt::join(known, ", ")));
 }
 
 }  // namespace
 
-Conversion convert_marian(const std::string& text, const std::string& file) {
-  PeerOptions options(text, file, 'M');
+Conversion convert_marian(const std::vector<PeerFile>& files, const std::set<std::string>& given) {
+  PeerOptions options(files, 'M');
   options.take({"version", "config"});
-  const bool validates = convert_data(options);
+  expand_aliases(options);
+  const MarianTexts texts = convert_data(options, given);
   convert_model(options);
   convert_training(options);
-  convert_validation(options, validates);
+  convert_validation(options, texts);
   return options.done();
 }
 

@@ -129,8 +129,8 @@ void convert_updates(PeerOptions& o, double width) {
 
 }  // namespace
 
-Conversion convert_opennmt(const std::string& text, const std::string& file) {
-  PeerOptions options(text, file, 'O');
+Conversion convert_opennmt(const std::vector<PeerFile>& files) {
+  PeerOptions options(files, 'O');
   convert_corpora(options);
   convert_updates(options, convert_layers(options));
   const bool validates = !options.names_below("data/valid/").empty();

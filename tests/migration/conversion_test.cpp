@@ -19,7 +19,7 @@ using testing::IsEmpty;
 Config loaded(const Conversion& c) { return load_config("", c.keys); }
 
 TEST(Conversion, OfMozillasTeacher) {
-  const Conversion c = convert_marian(kMozilla, "teacher.yml");
+  const Conversion c = convert_marian({{kMozilla, "teacher.yml"}});
   const Config config = loaded(c);
   EXPECT_EQ(config.data.train.at(0).source, "corpus.en.gz");
   EXPECT_EQ(config.valid.target, "devset.de");
@@ -51,7 +51,7 @@ TEST(Conversion, OfMozillasTeacher) {
 
 // OPUS-MT-train's Makefile gives these.
 TEST(Conversion, OfOpusMt) {
-  const Conversion c = convert_marian(R"(
+  const Conversion c = convert_marian({{R"(
 task: transformer-base
 train-sets: [train.src.spm.gz, train.trg.spm.gz]
 vocabs: [opus.vocab.yml, opus.vocab.yml]
@@ -68,7 +68,7 @@ after-epochs: 0
 after: 1Gt
 exponential-smoothing: true
 )",
-                                      "opus.yml");
+                                        "opus.yml"}});
   const Config config = loaded(c);
   EXPECT_EQ(config.model.encoder_layers, 6);
   EXPECT_EQ(config.train.max_tokens, 1000000000);
@@ -79,7 +79,7 @@ exponential-smoothing: true
 }
 
 TEST(Conversion, MariansDefaultsAreWrittenOut) {
-  const Config config = loaded(convert_marian("type: transformer\n", "m.yml"));
+  const Config config = loaded(convert_marian({{"type: transformer\n", "m.yml"}}));
   EXPECT_EQ(config.model.encoder_layers, 1);
   EXPECT_EQ(config.model.dropout, 0);
   EXPECT_EQ(config.train.label_smoothing, 0);
@@ -92,7 +92,7 @@ TEST(Conversion, MariansDefaultsAreWrittenOut) {
 
 // The example of OpenNMT-py's documentation for WMT 2014.
 TEST(Conversion, OfOpenNmtsTransformer) {
-  const Conversion c = convert_opennmt(R"(
+  const Conversion c = convert_opennmt({{R"(
 data:
   commoncrawl: {path_src: cc.en, path_tgt: cc.de, transforms: [sentencepiece, filtertoolong], weight: 23}
   europarl: {path_src: ep.en, path_tgt: ep.de, transforms: [sentencepiece, filtertoolong], weight: 19}
@@ -135,7 +135,7 @@ share_decoder_embeddings: true
 share_embeddings: true
 tensorboard: true
 )",
-                                       "onmt.yml");
+                                         "onmt.yml"}});
   const Config config = loaded(c);
   ASSERT_EQ(config.data.train.size(), 2u);
   EXPECT_EQ(config.data.train[1].target, "ep.de");
@@ -152,14 +152,14 @@ tensorboard: true
 TEST(Conversion, MistakesAreNamed) {
   const auto message = [](const std::string& text) {
     try {
-      convert_marian(text, "m.yml");
-    } catch (const ConfigError& e) {
+      convert_marian({{text, "m.yml"}});
+    } catch (const Error& e) {
       return std::string(e.what());
     }
     return std::string();
   };
   EXPECT_THAT(message("- a\n"), HasSubstr("m.yml is not a configuration"));
-  EXPECT_THAT(message("a: [1\n"), HasSubstr("not YAML"));
+  EXPECT_THAT(message("a: [1\n"), HasSubstr("not valid YAML"));
   EXPECT_THAT(message("type: transformer\nenc-depth: six\n"), HasSubstr("enc-depth is 'six', which is not a number"));
   EXPECT_THAT(message("after: 5x\n"), HasSubstr("after is '5x'"));
 }
