@@ -1,5 +1,6 @@
 /* The translator of Starling for C, and so for languages that call C. docs/guides/library.md has an example.
- * Text is UTF-8. Functions may be called from any thread; a result belongs to whoever gets it. */
+ * Text is UTF-8. Functions may be called from any thread; a result belongs to whoever gets it. A process that was forked must open
+ * translators of its own; calls with those of its parent fail. */
 #ifndef STARLING_H
 #define STARLING_H
 
@@ -21,7 +22,7 @@ STARLING_C_API const char* starling_version(void);
 STARLING_C_API const char* starling_error(void);
 
 /* Opens a model: a run directory, a checkpoint, a model directory, or a model of another program. device: "auto", "cpu", "cuda", "cuda:1";
- * NULL = "auto". threads: 0 = one per core. Returns NULL if that fails. */
+ * NULL = "auto". threads: 0 to 4096; 0 = one per core. Returns NULL if that fails. */
 STARLING_C_API starling_translator* starling_open(const char* model, const char* device, int threads);
 /* Waits for translations under way. NULL is ignored. */
 STARLING_C_API void starling_close(starling_translator* translator);
@@ -50,7 +51,7 @@ STARLING_C_API starling_result* starling_translate(starling_translator* translat
 /* The number of sentences, and of translations of a sentence, best first; at least one. */
 STARLING_C_API size_t starling_sentences(const starling_result* result);
 STARLING_C_API size_t starling_translations(const starling_result* result, size_t sentence);
-/* Of one translation. Strings are valid until the result is freed; numbers that are too large give NULL or 0. */
+/* Of one translation. Strings are valid until the result is freed; numbers that are too large, and no result, give NULL or 0. */
 STARLING_C_API const char* starling_text(const starling_result* result, size_t sentence, size_t translation);
 STARLING_C_API double starling_score(const starling_result* result, size_t sentence, size_t translation);
 STARLING_C_API double starling_log_probability(const starling_result* result, size_t sentence, size_t translation); /* nats */

@@ -3,104 +3,177 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
 
+#include "conversions.h"
+#include "interpreter.h"
 #include "starling/metrics.h"
 #include "starling/model.h"
 #include "starling/trainer.h"
 #include "starling/translator.h"
 #include "starling/version.h"
 
-namespace py = pybind11;
-
 namespace {
 
-using Strings = std::vector<std::string>;
-using Tokens = std::vector<Strings>;
+using namespace starling_python;
+using starling::TranslateOptions;
+using starling::Translator;
+using Translations = std::vector<starling::Translation>;
 
-// Waits for a result without the interpreter's lock, and looks every tenth of a second whether Ctrl-C was pressed.
-std::vector<starling::Translation> waited_for(std::future<std::vector<starling::Translation>> future) {
-  for (;;) {
-    {
-      const py::gil_scoped_release release;
-      if (future.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready) return future.get();
-    }
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+// Calls f(options) without the interpreter's lock; Ctrl-C gives up what it waits for.
+template <class Function>
+auto interruptible(const py::dict& given, Function f) {
+  Interrupts interrupts;
+  TranslateOptions options = options_of(given);
+  options.stop = interrupts.stop();
+  return interrupts.call([&] { return f(options); });
+}
+
+// Translations that are being computed. They are given up when nobody has them any more.
+class Request {
+ public:
+  // `submit`: Translator::translate_async or translate_tokens_async, with the sentences.
+  template <class Submit>
+  Request(py::object translator, const py::dict& given, Submit submit)
+      : translator_(std::move(translator)), state_(std::make_shared<State>()) {
+    const auto& t = translator_.cast<const Translator&>();
+    number_ = interruptible(given, [&](TranslateOptions& options) {
+      const auto answer = [state = state_](Translations translations, std::exception_ptr error) {
+        const std::lock_guard lock(state->mutex);
+        state->translations = std::move(translations);
+        state->error = std::move(error);
+        state->done = true;
+        state->changed.notify_all();
+      };
+      return submit(t, options, answer);
+    });
   }
-}
-
-starling::TranslateOptions options_of(const py::dict& given) {
-  starling::TranslateOptions o;
-  const auto take = [&](const char* name, auto& member) {
-    if (!given.contains(name) || given[name].is_none()) return;
+  ~Request() {
+    if (done()) return;
     try {
-      member = given[name].cast<typename std::decay_t<decltype(member)>>();
-    } catch (const py::cast_error&) {
-      throw py::type_error(std::string(name) + " cannot be " + py::repr(given[name]).cast<std::string>());
+      const auto& t = translator_.cast<const Translator&>();
+      const Released released;
+      t.cancel(number_);
+    } catch (const std::exception&) {  // in a forked process
     }
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  bool done() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->done;
+  }
+
+  Translations result() const {
+    translator_.cast<const Translator&>().model();  // refused in a forked process, where nobody would answer
+    Interrupts interrupts;
+    const auto stop = interrupts.stop();
+    return interrupts.call([&] {
+      std::unique_lock lock(state_->mutex);
+      while (!state_->changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return state_->done; })) {
+        lock.unlock();
+        if (stop()) throw starling::Error(starling::ErrorKind::cancelled, "the wait was given up");
+        lock.lock();
+      }
+      if (state_->error) std::rethrow_exception(state_->error);
+      return state_->translations;
+    });
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+    Translations translations;
+    std::exception_ptr error;
   };
-  take("beam", o.beam);
-  take("n_best", o.n_best);
-  take("length_penalty", o.length_penalty);
-  take("length_penalty_form", o.length_penalty_form);
-  take("coverage_penalty", o.coverage_penalty);
-  take("prune_threshold", o.prune_threshold);
-  take("max_length_factor", o.max_length_factor);
-  take("max_length_offset", o.max_length_offset);
-  take("target_language", o.target_language);
-  take("source_prefix", o.source_prefix);
-  take("target_prefix", o.target_prefix);
-  take("suppress", o.suppress);
-  take("no_repeat_ngram", o.no_repeat_ngram);
-  take("allow_unknown", o.allow_unknown);
-  take("alignment", o.alignment);
-  return o;
-}
+  py::object translator_;
+  std::shared_ptr<State> state_;
+  std::int64_t number_ = 0;
+};
 
 // Trains without the interpreter's lock; callbacks take it. An exception of a callback, or Ctrl-C, ends the run with a checkpoint and is
 // raised then.
 starling::TrainResult train(const std::string& configuration, const std::vector<std::pair<std::string, std::string>>& keys,
                             const py::object& on_event, const py::object& on_log) {
-  std::optional<py::error_already_set> raised;
-  const auto call = [&](const py::object& callback, const std::string& text) {
-    const py::gil_scoped_acquire acquire;
-    if (raised) return;
-    try {
-      callback(text);
-    } catch (py::error_already_set& e) {
-      raised.emplace(std::move(e));
-    }
-  };
+  Interrupts interrupts;
   starling::TrainOptions options;
   options.keys = keys;
-  if (!on_event.is_none()) options.event = [&](const std::string& json) { call(on_event, json); };
-  if (!on_log.is_none()) options.log = [&](const std::string& line) { call(on_log, line); };
-  options.stop = [&] {
-    const py::gil_scoped_acquire acquire;
-    if (!raised && PyErr_CheckSignals() != 0) raised.emplace();
-    return raised.has_value();
-  };
-  starling::TrainResult result;
-  {
-    const py::gil_scoped_release release;
-    result = starling::train(configuration, options);
-  }
-  if (raised) throw std::move(*raised);
-  return result;
+  if (!on_event.is_none()) options.event = [&](const std::string& json) { interrupts.callback([&] { on_event(json); }); };
+  if (!on_log.is_none()) options.log = [&](const std::string& line) { interrupts.callback([&] { on_log(line); }); };
+  options.stop = interrupts.stop();
+  return interrupts.call([&] { return starling::train(configuration, options); });
 }
 
 // What is under way is finished first, without the interpreter's lock.
 struct Closes {
-  void operator()(starling::Translator* translator) const {
-    const py::gil_scoped_release release;
+  void operator()(Translator* translator) const {
+    const Released released;
+    closes(translator);
     delete translator;
   }
 };
 
+std::unique_ptr<Translator, Closes> open(const py::object& model, const py::object& device, const py::object& precision,
+                                         const py::object& threads, const py::object& max_source_tokens, const py::object& rows,
+                                         const py::object& log) {
+  const auto number = [](const char* name, const py::object& value) {
+    const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+    if (!index) {
+      PyErr_Clear();
+      throw py::type_error(std::string(name) + " cannot be " + shown(value));
+    }
+    int overflow = 0;
+    const long all = PyLong_AsLongAndOverflow(index.ptr(), &overflow);
+    constexpr long most = std::numeric_limits<int>::max();
+    return static_cast<int>(overflow > 0 ? most : overflow < 0 ? -most : std::clamp(all, -most, most));  // the library refuses these
+  };
+  starling::TranslatorOptions options{.device = string_of(device, "device"),
+                                      .precision = string_of(precision, "precision"),
+                                      .threads = number("threads", threads),
+                                      .max_source_tokens = number("max_source_tokens", max_source_tokens),
+                                      .rows = number("rows", rows)};
+  Interrupts interrupts;
+  if (!log.is_none()) options.log = [&](const std::string& line) { interrupts.callback([&] { log(line); }); };
+  const std::string path = string_of(model, "model");
+  std::unique_ptr<Translator, Closes> made =
+      interrupts.call([&] { return std::unique_ptr<Translator, Closes>(new Translator(path, options)); });
+  opened(made.get());
+  return made;
+}
+
+void require_main_interpreter() {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main())
+    throw py::import_error("starling does not work in subinterpreters; import it in the main interpreter");
+}
+
+void define(py::module_& m);
+
 }  // namespace
 
-PYBIND11_MODULE(_starling, m) {
+// As PYBIND11_MODULE does, which waits for ever in a subinterpreter.
+PYBIND11_PLUGIN_IMPL(_starling) {
+  PYBIND11_CHECK_PYTHON_VERSION
+  try {
+    require_main_interpreter();
+    PYBIND11_ENSURE_INTERNALS_READY
+    static py::module_::module_def definition;
+    auto m = py::module_::create_extension_module("_starling", nullptr, &definition);
+    define(m);
+    return m.ptr();
+  }
+  PYBIND11_CATCH_INIT_EXCEPTIONS
+}
+
+namespace {
+
+void define(py::module_& m) {
   using namespace starling;
   m.attr("__version__") = version();
 
@@ -126,6 +199,7 @@ PYBIND11_MODULE(_starling, m) {
         case ErrorKind::training:
           return training(e.what());
         case ErrorKind::internal:
+        case ErrorKind::cancelled:
           return error(e.what());
       }
     }
@@ -175,54 +249,97 @@ PYBIND11_MODULE(_starling, m) {
       .def_readonly("complete", &TrainResult::complete)
       .def_readonly("directory", &TrainResult::directory);
 
+  py::class_<Request>(m, "Request").def("done", &Request::done).def("result", &Request::result);
   py::class_<Translator, std::unique_ptr<Translator, Closes>>(m, "Translator")
-      .def(py::init([](const std::string& model, const std::string& device, const std::string& precision, int threads,
-                       int max_source_tokens, int rows, const py::object& log) {
-        TranslatorOptions o{
-            .device = device, .precision = precision, .threads = threads, .max_source_tokens = max_source_tokens, .rows = rows};
-        if (!log.is_none())
-          o.log = [&](const std::string& line) {
-            const py::gil_scoped_acquire acquire;
-            log(line);
-          };
-        const py::gil_scoped_release release;
-        return std::unique_ptr<Translator, Closes>(new Translator(model, o));
-      }))
-      .def("translate", [](const Translator& t, Strings sentences,
-                           const py::dict& options) { return waited_for(t.translate_async(std::move(sentences), options_of(options))); })
-      .def("translate_tokens", [](const Translator& t, const Tokens& sentences,
-                                  const py::dict& options) { return waited_for(t.translate_tokens_async(sentences, options_of(options))); })
+      .def(py::init(&open))
+      .def("translate",
+           [](const Translator& t, const py::object& given, const py::dict& options) {
+             Strings sentences = strings_of(given);
+             return interruptible(options, [&](TranslateOptions& o) { return t.translate(sentences, o); });
+           })
+      .def("translate_tokens",
+           [](const Translator& t, const py::object& given, const py::dict& options) {
+             const Tokens sentences = tokens_of(given);
+             return interruptible(options, [&](TranslateOptions& o) { return t.translate_tokens(sentences, o); });
+           })
+      .def("submit",
+           [](py::object translator, const py::object& given, const py::dict& options) {
+             Strings sentences = strings_of(given);
+             return std::make_unique<Request>(std::move(translator), options, [&](const Translator& t, TranslateOptions& o, auto answer) {
+               return t.translate_async(std::move(sentences), o, answer);
+             });
+           })
+      .def("submit_tokens",
+           [](py::object translator, const py::object& given, const py::dict& options) {
+             const Tokens sentences = tokens_of(given);
+             return std::make_unique<Request>(std::move(translator), options, [&](const Translator& t, TranslateOptions& o, auto answer) {
+               return t.translate_tokens_async(sentences, o, answer);
+             });
+           })
       .def("translate_document",
-           [](const Translator& t, const std::string& text, bool html, const py::dict& options) {
-             const TranslateOptions o = options_of(options);
-             const py::gil_scoped_release release;
-             return t.translate_document(text, html ? Format::html : Format::text, o);
+           [](const Translator& t, const py::object& given, bool html, const py::dict& options) {
+             const std::string text = string_of(given, "the argument");
+             return interruptible(options,
+                                  [&](TranslateOptions& o) { return t.translate_document(text, html ? Format::html : Format::text, o); });
            })
       .def("score",
-           [](const Translator& t, const Strings& sources, const Strings& targets, const py::dict& options) {
-             const TranslateOptions o = options_of(options);
-             const py::gil_scoped_release release;
-             return t.score(sources, targets, o);
+           [](const Translator& t, const py::object& sources, const py::object& targets, const py::dict& options) {
+             const Strings from = strings_of(sources), to = strings_of(targets);
+             return interruptible(options, [&](TranslateOptions& o) { return t.score(from, to, o); });
            })
       .def("score_tokens",
-           [](const Translator& t, const Tokens& sources, const Tokens& targets, const py::dict& options) {
-             const TranslateOptions o = options_of(options);
-             const py::gil_scoped_release release;
-             return t.score_tokens(sources, targets, o);
+           [](const Translator& t, const py::object& sources, const py::object& targets, const py::dict& options) {
+             const Tokens from = tokens_of(sources, "source"), to = tokens_of(targets, "target");
+             return interruptible(options, [&](TranslateOptions& o) { return t.score_tokens(from, to, o); });
            })
-      .def("source_tokens", &Translator::source_tokens)
-      .def("target_tokens", &Translator::target_tokens)
-      .def("join_target_tokens", &Translator::join_target_tokens)
+      .def("source_tokens",
+           [](const Translator& t, const py::object& given) {
+             const std::string text = string_of(given, "the argument");
+             return interruptible({}, [&](TranslateOptions& o) { return t.source_tokens(text, o.stop); });
+           })
+      .def("target_tokens",
+           [](const Translator& t, const py::object& given) {
+             const std::string text = string_of(given, "the argument");
+             return interruptible({}, [&](TranslateOptions& o) { return t.target_tokens(text, o.stop); });
+           })
+      .def("join_target_tokens",
+           [](const Translator& t, const py::object& given) {
+             const Strings tokens = strings_of(given);
+             const Released released;
+             return t.join_target_tokens(tokens);
+           })
+      .def("cancel",
+           [](const Translator& t) {
+             const Released released;
+             t.cancel();
+           })
       .def_property_readonly("model", &Translator::model)
       .def_property_readonly("machine", &Translator::machine);
 
-  m.def("describe_model", &describe_model, py::arg("model"), py::call_guard<py::gil_scoped_release>());
-  m.def("export_model", &export_model, py::arg("model"), py::arg("format"), py::arg("output"), py::arg("int8") = false,
-        py::call_guard<py::gil_scoped_release>());
-  m.def("evaluate",
-        [](const std::string& metric, const Strings& hypotheses, const Tokens& references, const std::string& tokenize, bool lowercase) {
-          const py::gil_scoped_release release;
-          return evaluate(metric, hypotheses, references, {.tokenize = tokenize, .lowercase = lowercase});
-        });
+  m.def(
+      "describe_model",
+      [](const std::string& model) {
+        const Released released;
+        return describe_model(model);
+      },
+      py::arg("model"));
+  m.def(
+      "export_model",
+      [](const std::string& model, const std::string& format, const std::string& output, bool int8) {
+        const Released released;
+        export_model(model, format, output, int8);
+      },
+      py::arg("model"), py::arg("format"), py::arg("output"), py::arg("int8") = false);
+  m.def("evaluate", [](const std::string& metric, const py::object& given, const py::object& references_of, const std::string& tokenize,
+                       bool lowercase) {
+    const Strings hypotheses = strings_of(given);
+    const Tokens references = tokens_of(references_of, "reference");
+    const Released released;
+    return evaluate(metric, hypotheses, references, {.tokenize = tokenize, .lowercase = lowercase});
+  });
   m.def("train", &::train);
+  m.def("require_main_interpreter", &require_main_interpreter);
+  watch_process();
 }
+
+}  // namespace

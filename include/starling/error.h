@@ -15,6 +15,7 @@ enum class ErrorKind {
   memory,     // what was asked for needs more memory or threads than there are
   training,   // the loss is not finite, or another rank was lost
   internal,   // a defect of the library
+  cancelled,  // the caller gave it up: TranslateOptions::stop, Translator::cancel()
 };
 
 class STARLING_API Error : public std::runtime_error {

@@ -19,7 +19,7 @@ STARLING_NAMESPACE_BEGIN
 struct TranslatorOptions {
   std::string device = "auto";     // auto (a card if there is one, else the processor), cpu, cuda, cuda:1
   std::string precision = "auto";  // auto (int8 for quantised models, else bf16 where it is fast, else f32), f32, bf16, int8
-  int threads = 0;                 // each translates sentences of its own; 0 = one per core
+  int threads = 0;                 // 0 to 4096; each translates sentences of its own; 0 = one per core
   int max_source_tokens = 1000;    // longer sources are cut there
   int rows = 256;                  // hypotheses that a thread extends at once; fewer where memory is short
   std::function<void(const std::string& line)> log;  // what takes long before the first translation, such as importing a model
@@ -40,6 +40,9 @@ struct TranslateOptions {
   std::optional<int> no_repeat_ngram;                // no sequence of so many pieces occurs twice; 0 = off
   std::optional<bool> allow_unknown;                 // translations may contain the unknown symbol
   bool alignment = false;                            // also find which source token each target token comes from
+  // Asked some ten times a second, in the thread of the caller, by calls that wait: true gives up what they asked for, and they throw
+  // ErrorKind::cancelled.
+  std::function<bool()> stop;
 };
 
 struct Hypothesis {
@@ -65,6 +68,7 @@ struct Score {
 
 enum class Format { text, html };
 
+/// After fork(), the child must open translators of its own: each call of its parent's throws Error there.
 class STARLING_API Translator {
  public:
   /// `model`: a path as describe_model() takes it. Throws Error.
@@ -74,7 +78,7 @@ class STARLING_API Translator {
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;
 
-  /// Translates sentences, one result each; blank ones stay empty. Throws Error.
+  /// Translates sentences of UTF-8, one result each; blank ones stay empty. Throws Error.
   std::vector<Translation> translate(const std::vector<std::string>& sentences, const TranslateOptions& options = {}) const;
   /// The best translation of a sentence.
   std::string translate(const std::string& sentence, const TranslateOptions& options = {}) const;
@@ -86,8 +90,14 @@ class STARLING_API Translator {
   std::future<std::vector<Translation>> translate_tokens_async(const std::vector<std::vector<std::string>>& sentences,
                                                                const TranslateOptions& options = {}) const;
   /// The same with a callback, from one of the translator's threads, which should not keep it long: either translations, or an error.
-  void translate_async(std::vector<std::string> sentences, const TranslateOptions& options,
-                       std::function<void(std::vector<Translation>, std::exception_ptr)> done) const;
+  /// Returns a number for cancel().
+  std::int64_t translate_async(std::vector<std::string> sentences, const TranslateOptions& options,
+                               std::function<void(std::vector<Translation>, std::exception_ptr)> done) const;
+  std::int64_t translate_tokens_async(const std::vector<std::vector<std::string>>& sentences, const TranslateOptions& options,
+                                      std::function<void(std::vector<Translation>, std::exception_ptr)> done) const;
+  /// Gives up what was asked for by that number, or by everybody: callbacks and futures get ErrorKind::cancelled.
+  void cancel(std::int64_t number) const;
+  void cancel() const;
   /// Translates a text of any length, keeping lines and white space, or an HTML document, keeping its markup. n_best and alignment are
   /// ignored.
   std::string translate_document(const std::string& text, Format format = Format::text, const TranslateOptions& options = {}) const;
@@ -100,9 +110,10 @@ class STARLING_API Translator {
   std::vector<Score> score_tokens(const std::vector<std::vector<std::string>>& sources,
                                   const std::vector<std::vector<std::string>>& targets, const TranslateOptions& options = {}) const;
 
-  /// Splits a sentence into pieces of the source or target vocabulary, and puts pieces of the target vocabulary together.
-  std::vector<std::string> source_tokens(const std::string& sentence) const;
-  std::vector<std::string> target_tokens(const std::string& sentence) const;
+  /// Splits a sentence into pieces of the source or target vocabulary, and puts pieces of the target vocabulary together. `stop`: as in
+  /// TranslateOptions, while a long text is split.
+  std::vector<std::string> source_tokens(const std::string& sentence, const std::function<bool()>& stop = {}) const;
+  std::vector<std::string> target_tokens(const std::string& sentence, const std::function<bool()>& stop = {}) const;
   std::string join_target_tokens(const std::vector<std::string>& tokens) const;
 
   const ModelInfo& model() const;
@@ -111,6 +122,7 @@ class STARLING_API Translator {
 
  private:
   class Impl;
+  Impl& here() const;  // throws Error in a child of the process that opened it, and if it was moved away
   std::unique_ptr<Impl> impl_;
 };
 

@@ -8,7 +8,11 @@
 docs/guides/python.md of the project has more.
 """
 
-from starling._starling import (
+from starling import _starling
+
+_starling.require_main_interpreter()  # a subinterpreter gets the module of the main one without its initialisation
+
+from starling._starling import (  # noqa: E402
     DataError,
     FileError,
     Hypothesis,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import itertools
 import os
-import threading
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union, overload
 
 from starling import _starling
@@ -31,16 +29,17 @@ class ScoringResult(NamedTuple):
 class Job:
     """A result that is being computed."""
 
-    def __init__(self, future: "concurrent.futures.Future[Any]", index: int):
-        self._future = future
+    def __init__(self, request: _starling.Request, index: int, converted: Callable[[_starling.Translation], TranslationResult]):
+        self._request = request
         self._index = index
+        self._converted = converted
 
     def done(self) -> bool:
-        return self._future.done()
+        return self._request.done()
 
-    def result(self) -> Any:
+    def result(self) -> TranslationResult:
         """Waits for the result; raises what went wrong."""
-        return self._future.result()[self._index]
+        return self._converted(self._request.result()[self._index])
 
 
 def _windows(items: Iterable[Any], size: int) -> Iterator[List[Any]]:
@@ -75,8 +74,6 @@ class Translator:
         self._translator: Optional[_starling.Translator] = _starling.Translator(
             os.fspath(model), device, precision, threads, max_source_tokens, rows, log
         )
-        self._lock = threading.Lock()
-        self._waiting: Optional[concurrent.futures.ThreadPoolExecutor] = None
 
     @property
     def _open(self) -> _starling.Translator:
@@ -96,9 +93,11 @@ class Translator:
 
     def close(self) -> None:
         """Frees the model, after what is under way. The translator cannot be used afterwards."""
-        if self._waiting is not None:
-            self._waiting.shutdown()
         self._translator = None
+
+    def cancel(self) -> None:
+        """Gives up everything that is under way; calls that wait for it raise StarlingError."""
+        self._open.cancel()
 
     def __enter__(self) -> "Translator":
         return self
@@ -125,24 +124,24 @@ class Translator:
         """
         _check(options)
         if html or document:
-            if isinstance(text, str):
+            if isinstance(text, (str, bytes)):
                 return self._open.translate_document(text, html, options)
             return [self._open.translate_document(each, html, options) for each in text]
-        if isinstance(text, str):
+        if isinstance(text, (str, bytes)):
             return self._open.translate([text], options)[0]
-        return self._open.translate(list(text), options)
+        return self._open.translate(text, options)
 
     def translate_iterable(self, lines: Iterable[str], *, window: int = 1024, **options: Any) -> Iterator[_starling.Translation]:
         """Translates lines of any number, such as those of an open file, and yields the translations in their order. At most three times
         `window` lines are in memory."""
         _check(options)
-        pending: "list[concurrent.futures.Future[Any]]" = []
+        pending: "list[_starling.Request]" = []
         for each in _windows((line.rstrip("\n") for line in lines), window):
-            pending.append(self._later(self._open.translate, each, options))
+            pending.append(self._open.submit(each, options))
             if len(pending) > 1:
                 yield from pending.pop(0).result()
-        for future in pending:
-            yield from future.result()
+        for request in pending:
+            yield from request.result()
 
     def translate_batch(
         self,
@@ -196,8 +195,7 @@ class Translator:
         jobs = []
         for prefix, indices in groups.items():
             of_group = dict(options, target_prefix=" ".join(prefix)) if prefix else options
-            future = self._later(self._open.translate_tokens, [sources[i] for i in indices], of_group)
-            jobs.append((future, list(prefix), indices))
+            jobs.append((self._open.submit_tokens([sources[i] for i in indices], of_group), list(prefix), indices))
 
         def converted(translation: _starling.Translation, prefix: List[str]) -> TranslationResult:
             found = translation.hypotheses
@@ -205,13 +203,12 @@ class Translator:
                 [prefix + each.tokens for each in found], [each.score for each in found] if return_scores else [], []
             )
 
-        for future, prefix, indices in jobs:
+        for request, prefix, indices in jobs:
             if asynchronous:
-                done = _mapped(future, lambda all, prefix=prefix: [converted(each, prefix) for each in all])
                 for at, index in enumerate(indices):
-                    results[index] = Job(done, at)
+                    results[index] = Job(request, at, lambda each, prefix=prefix: converted(each, prefix))
             else:
-                for index, translation in zip(indices, future.result()):
+                for index, translation in zip(indices, request.result()):
                     results[index] = converted(translation, prefix)
         return results
 
@@ -224,7 +221,7 @@ class Translator:
             raise TypeError("source and target are both strings or both lists of them")
         if isinstance(source, str):
             return self._open.score([source], [target], options)[0]
-        return self._open.score(list(source), list(target), options)
+        return self._open.score(source, target, options)
 
     def score_batch(
         self,
@@ -236,7 +233,7 @@ class Translator:
         max_input_length: int = 1024,
     ) -> List[ScoringResult]:
         """Returns the log-probabilities of translations that are given as tokens, with the names that callers of CTranslate2 know."""
-        scores = self._open.score_tokens([list(tokens) for tokens in source], [list(tokens) for tokens in target], {})
+        scores = self._open.score_tokens(source, target, {})
         return [ScoringResult(each.tokens, each.log_probabilities) for each in scores]
 
     def tokenize(self, sentence: str) -> List[str]:
@@ -249,27 +246,7 @@ class Translator:
 
     def detokenize(self, tokens: Tokens) -> str:
         """Returns the text of pieces of the target vocabulary."""
-        return self._open.join_target_tokens(list(tokens))
-
-    def _later(self, function: Callable[..., Any], *arguments: Any) -> "concurrent.futures.Future[Any]":
-        with self._lock:
-            if self._waiting is None:
-                self._waiting = concurrent.futures.ThreadPoolExecutor(thread_name_prefix="starling")
-            return self._waiting.submit(function, *arguments)
-
-
-def _mapped(future: "concurrent.futures.Future[Any]", function: Callable[[Any], Any]) -> "concurrent.futures.Future[Any]":
-    """Returns a future of function(result)."""
-    mapped: "concurrent.futures.Future[Any]" = concurrent.futures.Future()
-
-    def pass_on(done: "concurrent.futures.Future[Any]") -> None:
-        try:
-            mapped.set_result(function(done.result()))
-        except BaseException as error:
-            mapped.set_exception(error)
-
-    future.add_done_callback(pass_on)
-    return mapped
+        return self._open.join_target_tokens(tokens)
 
 
 _OPTIONS = (

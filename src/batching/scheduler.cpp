@@ -318,6 +318,11 @@ int64_t Scheduler::requests() const {
   return static_cast<int64_t>(requests_.size());
 }
 
+bool Scheduler::idle() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_ == 0 && running_.empty() && dropped_.empty();
+}
+
 std::vector<TranslationSample> Scheduler::samples() const {
   const std::lock_guard lock(mutex_);
   return samples_;

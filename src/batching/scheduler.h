@@ -106,6 +106,7 @@ class Scheduler {
 
   int64_t queued() const;    // waiting sentences
   int64_t requests() const;  // unanswered requests
+  bool idle() const;         // no sentence waits, and workers have dropped what was cancelled
   int64_t cache_bytes() const;
   // Returns some recently translated sentences, to check whether another model translates alike.
   std::vector<TranslationSample> samples() const;

@@ -77,6 +77,7 @@ starling_translator* starling_open(const char* model, const char* device, int th
 void starling_close(starling_translator* translator) { delete translator; }
 
 void starling_fill_options(starling_options* options, size_t size) {
+  if (!options) return;
   const starling_options all{.size = size, .n_best = 1, .length_penalty = -1, .coverage_penalty = -1, .no_repeat_ngram = -1};
   std::memset(options, 0, size);
   std::memcpy(options, &all, std::min(size, sizeof all));
@@ -85,9 +86,14 @@ void starling_fill_options(starling_options* options, size_t size) {
 starling_result* starling_translate(starling_translator* translator, const char* const* sentences, size_t count,
                                     const starling_options* options) {
   return kept_error<>(static_cast<starling_result*>(nullptr), [&] {
-    if (!translator || !sentences) throw starling::v0::Error(starling::v0::ErrorKind::usage, "there is no translator, or no sentences");
-    return new starling_result{
-        translator->translator.translate(std::vector<std::string>(sentences, sentences + count), options_of(options))};
+    if (!translator) throw starling::v0::Error(starling::v0::ErrorKind::usage, "there is no translator");
+    if (!sentences && count > 0) throw starling::v0::Error(starling::v0::ErrorKind::usage, "there are no sentences");
+    std::vector<std::string> all;
+    for (size_t i = 0; i < count; ++i) {
+      if (!sentences[i]) throw starling::v0::Error(starling::v0::ErrorKind::usage, "sentence " + std::to_string(i) + " is NULL");
+      all.emplace_back(sentences[i]);
+    }
+    return new starling_result{translator->translator.translate(all, options_of(options))};
   });
 }
 
@@ -130,8 +136,8 @@ size_t starling_links(const starling_result* result, size_t sentence, size_t tra
 void starling_link(const starling_result* result, size_t sentence, size_t translation, size_t link, size_t* source, size_t* target) {
   const bool there = link < starling_links(result, sentence, translation);
   const auto [from, to] = there ? hypothesis(result, sentence, translation)->alignment[link] : std::pair{0, 0};
-  *source = static_cast<size_t>(from);
-  *target = static_cast<size_t>(to);
+  if (source) *source = static_cast<size_t>(from);
+  if (target) *target = static_cast<size_t>(to);
 }
 
 void starling_free_result(starling_result* result) { delete result; }

@@ -1,0 +1,84 @@
+// What a translator of the library is made of. translator.cpp opens it, search_options.cpp reads the options of a call, translating.cpp
+// translates, and scoring.cpp scores.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <future>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "batching/events.h"
+#include "batching/scheduler.h"
+#include "batching/workers.h"
+#include "data/tokenize.h"
+#include "decode/model_directory.h"
+#include "library/requests.h"
+#include "library/stopping.h"
+#include "starling/translator.h"
+
+namespace starling {
+
+class v0::Translator::Impl {
+ public:
+  using Done = std::function<void(std::vector<Translation>, std::exception_ptr)>;
+  using Strings = std::vector<std::string>;
+
+  Impl(const std::string& path, const TranslatorOptions& options);
+
+  // Whether this is the process that opened the translator. In a child of it the threads do not exist.
+  bool in_its_process() const;
+
+  const ModelInfo& info() const { return info_; }
+  const Vocabularies& vocabularies() const { return loaded_.description.vocabularies; }
+  std::string machine() const;
+
+  // Returns the search that a call asks for. Throws ConfigError.
+  SearchOptions search_of(const TranslateOptions& options) const;
+
+  // Throws DataError naming a sentence that is not UTF-8. `done` is called from a worker's thread, from that of cancel(), or from this one
+  // if there is nothing to translate. Returns a number for cancel().
+  int64_t submit(Strings sentences, const TranslateOptions& options, SentenceForm form, Done done);
+  std::future<std::vector<Translation>> submit(Strings sentences, const TranslateOptions& options, SentenceForm form, int64_t* number);
+  std::vector<Translation> translate(Strings sentences, const TranslateOptions& options, SentenceForm form);
+  std::string translate_document(const std::string& text, Format format, TranslateOptions options);
+  void cancel(int64_t number) { requests_.cancel(number); }
+  // Waits until the workers have let go of what they had in progress, too.
+  void cancel_all();
+
+  // The sides are sentences of text, or of pieces with spaces between them.
+  std::vector<Score> score(const Strings& sources, const Strings& targets, const TranslateOptions& options, SentenceForm form);
+
+ private:
+  int64_t room(const SearchOptions& search) const;
+  bool cut_text(std::string& sentence, const SearchOptions& search) const;
+  bool cut_pieces(std::string& sentence, const SearchOptions& search) const;
+  Translation translation_of(const Candidates& candidates, bool cut, const std::string* source, SentenceForm form) const;
+  std::vector<std::pair<int, int>> alignment_of(const ::starling::Hypothesis& h, const std::string& source, SentenceForm form) const;
+  std::vector<EncodedPair> encoded_pairs(const Strings& sources, const Strings& targets, const SearchOptions& search, SentenceForm form,
+                                         Stopping& stopping) const;
+
+  const pid_t process_;
+  LoadedModel loaded_;
+  const ModelInfo info_;
+  const SearchOptions usual_;
+  const int64_t most_tokens_;
+  BatchingEvents events_;
+  Scheduler scheduler_;
+  Requests requests_;
+  std::mutex scoring_;
+  Workers workers_;  // declared last, so that they end first
+};
+
+// Returns tokens with spaces between them. Throws ConfigError for one that has a space.
+std::string joined(const std::vector<std::string>& tokens);
+std::vector<std::string> joined(const std::vector<std::vector<std::string>>& sentences);
+// Returns the bytes of a text to split first: all of it if it has at most `most`, else up to the last space or whole character in them.
+size_t first_bytes(std::string_view text, size_t most);
+// Throws DataError naming the first text that is not UTF-8, as "sentence 3: ...".
+void require_utf8(const std::vector<std::string>& texts, const char* each);
+
+}  // namespace starling

@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "decode/framing.h"
+#include "library/impl.h"
+
+namespace starling {
+namespace {
+
+template <class Number>
+Number in_range(const char* name, Number value, Number least, Number most) {
+  if (value >= least && value <= most) return value;
+  throw ConfigError(fmt::format("{}: {} is not allowed; it must lie between {} and {}", name, value, least, most));
+}
+
+// Messages of what is wrong with a text end at such a character.
+const std::string& without_nul(const char* name, const std::string& text) {
+  const size_t at = text.find('\0');
+  if (at == std::string::npos) return text;
+  throw ConfigError(fmt::format("{}: '{}\\0...' has a NUL character; leave it out", name, text.substr(0, std::min<size_t>(at, 60))));
+}
+
+}  // namespace
+
+SearchOptions v0::Translator::Impl::search_of(const TranslateOptions& o) const {
+  SearchOptions s = loaded_.description.search;
+  if (o.beam) s.beam = in_range("beam", *o.beam, 1, 1024);
+  s.n_best = in_range("n_best", o.n_best, 1, 1024);
+  if (s.n_best > s.beam && o.beam) throw ConfigError(fmt::format("n_best {} is more than the beam of {}; raise beam", s.n_best, s.beam));
+  s.beam = std::max(s.beam, s.n_best);
+  if (o.length_penalty) s.length_penalty = in_range("length_penalty", *o.length_penalty, 0.0, 10.0);
+  if (o.length_penalty_form)
+    s.length_penalty_form = from_word<LengthPenaltyForm>(without_nul("length_penalty_form", *o.length_penalty_form));
+  if (o.coverage_penalty) s.coverage_penalty = in_range("coverage_penalty", *o.coverage_penalty, 0.0, 10.0);
+  if (o.prune_threshold) s.prune_threshold = in_range("prune_threshold", *o.prune_threshold, 0.0, 1000.0);
+  if (o.max_length_factor) s.max_length_factor = in_range("max_length_factor", *o.max_length_factor, 0.0, 100.0);
+  if (o.max_length_offset) s.max_length_offset = in_range("max_length_offset", *o.max_length_offset, 1, 100000);
+  if (o.source_prefix) s.source_prefix = without_nul("source_prefix", *o.source_prefix);
+  if (o.target_prefix) s.target_prefix = without_nul("target_prefix", *o.target_prefix);
+  if (o.suppress) {
+    s.suppress.clear();
+    for (const std::string& sequence : *o.suppress) s.suppress += (s.suppress.empty() ? "" : " ||| ") + without_nul("suppress", sequence);
+  }
+  if (o.no_repeat_ngram) s.no_repeat_ngram = in_range("no_repeat_ngram", *o.no_repeat_ngram, 0, 1000);
+  if (o.allow_unknown) s.allow_unknown = *o.allow_unknown;
+  s.alignment = o.alignment;
+  s = with_prefixes(into_language(std::move(s), loaded_.description.languages, without_nul("target_language", o.target_language)),
+                    vocabularies());
+  require_room(s, loaded_.description.config);
+  return s;
+}
+
+}  // namespace starling

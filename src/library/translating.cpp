@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "decode/document_parts.h"
+#include "library/guarded.h"
+#include "library/impl.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kFirstBytes = 64 << 10;  // of a text that may have to be cut: its beginning is enough, unless it has few tokens
+
+}  // namespace
+
+std::string joined(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens) {
+    if (token.find(' ') != std::string::npos)
+      throw ConfigError(fmt::format("'{}' is not a piece of a vocabulary, since it has a space; split it", token.substr(0, 60)));
+    text += (text.empty() ? "" : " ") + token;
+  }
+  return text;
+}
+
+std::vector<std::string> joined(const std::vector<std::vector<std::string>>& sentences) {
+  std::vector<std::string> lines;
+  for (const std::vector<std::string>& tokens : sentences) lines.push_back(joined(tokens));
+  return lines;
+}
+
+size_t first_bytes(std::string_view text, size_t most) {
+  if (text.size() <= most) return text.size();
+  const size_t space = text.rfind(' ', most);
+  if (space != std::string_view::npos && space > 0) return space;
+  size_t end = most;
+  while (end > 1 && is_continuation(static_cast<unsigned char>(text[end]))) --end;
+  return end;
+}
+
+void require_utf8(const std::vector<std::string>& texts, const char* each) {
+  for (size_t i = 0; i < texts.size(); ++i)
+    if (const auto at = invalid_utf8_offset(texts[i]))
+      throw DataError(fmt::format("{} {}: byte {} (0x{:02x}) does not belong to UTF-8; convert the text", each, i, *at,
+                                  static_cast<unsigned char>(texts[i][*at])));
+}
+
+int64_t v0::Translator::Impl::submit(Strings sentences, const TranslateOptions& options, SentenceForm form, Done done) {
+  Stopping stopping(options.stop);
+  const SearchOptions search = search_of(options);
+  require_utf8(sentences, "sentence");
+  std::vector<bool> cut(sentences.size());
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    stopping.poll();
+    cut[i] = form == SentenceForm::text ? cut_text(sentences[i], search) : cut_pieces(sentences[i], search);
+  }
+  std::vector<std::string> sources;
+  if (search.alignment) sources = sentences;
+  const auto answer = [this, cut, form, sources = std::move(sources), done = std::move(done)](Scheduler::Outcome outcome) {
+    std::vector<Translation> translations;
+    std::exception_ptr error;
+    try {
+      guarded([&] {
+        if (outcome.end != Scheduler::End::done) std::rethrow_exception(outcome.cause);
+        for (size_t i = 0; i < outcome.translations.size(); ++i)
+          translations.push_back(translation_of(outcome.translations[i], cut[i], sources.empty() ? nullptr : &sources[i], form));
+      });
+    } catch (...) {
+      error = std::current_exception();
+    }
+    try {
+      done(std::move(translations), error);
+    } catch (...) {  // the callback's own affair: sentences of others are under way in this thread
+    }
+  };
+  return requests_.submit(std::move(sentences), search, form, answer);
+}
+
+std::future<std::vector<v0::Translation>> v0::Translator::Impl::submit(Strings sentences, const TranslateOptions& options,
+                                                                       SentenceForm form, int64_t* number) {
+  const auto promise = std::make_shared<std::promise<std::vector<Translation>>>();
+  const int64_t given =
+      submit(std::move(sentences), options, form, [promise](std::vector<Translation> translations, const std::exception_ptr& error) {
+        if (error)
+          promise->set_exception(error);
+        else
+          promise->set_value(std::move(translations));
+      });
+  if (number) *number = given;
+  return promise->get_future();
+}
+
+std::vector<v0::Translation> v0::Translator::Impl::translate(Strings sentences, const TranslateOptions& options, SentenceForm form) {
+  int64_t number = 0;
+  auto future = submit(std::move(sentences), options, form, &number);
+  return Stopping(options.stop).wait(future, [&] { requests_.cancel(number); });
+}
+
+std::string v0::Translator::Impl::translate_document(const std::string& text, Format format, TranslateOptions options) {
+  Stopping stopping(options.stop);
+  const auto between = [&] { stopping.poll(); };
+  options.n_best = 1;
+  const std::string language = info_.directions.empty() ? "" : info_.directions.front().source;
+  const DocumentParts parts(Document(text, format == Format::html ? DocumentFormat::html : DocumentFormat::text, language),
+                            vocabularies().source(), std::min(most_tokens_, kDocumentTokens), between);
+  SearchOptions search = search_of(options);
+  search.alignment = false;
+  for (size_t i = 0; i < parts.parts().size(); ++i) search.alignment = search.alignment || parts.needs_links(i);
+  std::promise<Scheduler::Outcome> promise;
+  auto future = promise.get_future();
+  const int64_t number =
+      requests_.submit(parts.parts(), search, SentenceForm::text, [&](Scheduler::Outcome o) { promise.set_value(std::move(o)); });
+  const Scheduler::Outcome outcome = stopping.wait(future, [&] {
+    requests_.cancel(number);
+    future.wait();  // the promise is used until then
+  });
+  if (outcome.end != Scheduler::End::done) std::rethrow_exception(outcome.cause);
+  std::vector<PartTranslation> translations;
+  for (const Candidates& c : outcome.translations) translations.push_back(c.empty() ? PartTranslation{} : c.front());
+  return parts.assemble_with_links(translations, vocabularies().source(), vocabularies().target(), false, between).text;
+}
+
+void v0::Translator::Impl::cancel_all() {
+  requests_.cancel_all();
+  const double end = serve_seconds() + 10;
+  while (!scheduler_.idle() && serve_seconds() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+int64_t v0::Translator::Impl::room(const SearchOptions& search) const {
+  const int64_t prefix = std::ssize(search.source_prefix_ids) - std::ssize(usual_.source_prefix_ids);
+  return std::max<int64_t>(1, most_tokens_ - std::max<int64_t>(0, prefix));
+}
+
+// cut_text() and cut_pieces() cut a sentence after the last token that fits, and return whether there were more.
+bool v0::Translator::Impl::cut_text(std::string& sentence, const SearchOptions& search) const {
+  const auto most = static_cast<size_t>(room(search));
+  if (sentence.size() < most / 4) return false;
+  const Vocabulary& source = vocabularies().source();
+  for (size_t bytes = kFirstBytes; sentence.size() > bytes; bytes *= 4) {
+    const size_t first = first_bytes(sentence, bytes);
+    if (source.encode(std::string_view(sentence).substr(0, first)).size() <= most) continue;
+    sentence.resize(first);
+  }
+  bool cut = false;
+  // The rest may be split into more pieces than it was before.
+  for (size_t kept = most; kept > 0; --kept) {
+    const EncodedLine line = source.encode_with_bytes(sentence);
+    if (line.ids.size() <= most) break;
+    sentence.resize(static_cast<size_t>(line.bytes[kept - 1].end));
+    cut = true;
+  }
+  return cut;
+}
+
+bool v0::Translator::Impl::cut_pieces(std::string& sentence, const SearchOptions& search) const {
+  size_t end = 0;
+  for (int64_t i = room(search); i > 0 && end < sentence.size(); --i) end = std::min(sentence.find(' ', end + 1), sentence.size());
+  const std::string_view rest = std::string_view(sentence).substr(end);
+  const bool cut = !rest.empty() && rest != " " + vocabularies().source().piece(vocabularies().source().eos());
+  sentence.resize(end);
+  return cut;
+}
+
+v0::Translation v0::Translator::Impl::translation_of(const Candidates& candidates, bool cut, const std::string* source,
+                                                     SentenceForm form) const {
+  Translation t;
+  t.truncated = cut;
+  for (const PartTranslation& c : candidates) {
+    Hypothesis h{.text = c.text, .score = c.hypothesis.score, .log_probability = c.hypothesis.log_probability};
+    for (const int32_t id : c.hypothesis.tokens) h.tokens.push_back(vocabularies().target().token(id));
+    if (source) h.alignment = alignment_of(c.hypothesis, *source, form);
+    t.hypotheses.push_back(std::move(h));
+  }
+  if (t.hypotheses.empty()) t.hypotheses.emplace_back();
+  return t;
+}
+
+std::vector<std::pair<int, int>> v0::Translator::Impl::alignment_of(const ::starling::Hypothesis& h, const std::string& source,
+                                                                    SentenceForm form) const {
+  const int64_t count = form == SentenceForm::text ? std::ssize(vocabularies().source().encode(source))
+                        : source.empty()           ? 0
+                                                   : std::count(source.begin(), source.end(), ' ') + 1;
+  std::vector<std::pair<int, int>> pairs;
+  for (size_t t = 0; t < h.tokens.size() && t < h.alignment.size(); ++t)
+    if (h.alignment[t] < count) pairs.emplace_back(h.alignment[t], static_cast<int>(t));
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+}  // namespace starling
