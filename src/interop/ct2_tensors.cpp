@@ -56,6 +56,7 @@ class Ct2Architecture {
     positions(c);
     tied(c);
     c.source_end = false;
+    alignments(c);
     return c;
   }
 
@@ -80,6 +81,13 @@ class Ct2Architecture {
     const double encoder = file_.number("encoder/" + name, global), decoder = file_.number("decoder/" + name, global);
     if (encoder != decoder) refuse(fmt::format("{} {} in the encoder and {} in the decoder", name, encoder, decoder));
     return encoder;
+  }
+  // CTranslate2 takes attention from this layer, counted from the last one if below 0, and from the mean of its first heads; 0: of all.
+  void alignments(ModelConfig& c) const {
+    const double layer = file_.number("decoder/alignment_layer", -1);
+    const double from_first = layer < 0 ? static_cast<double>(c.decoder_layers) + layer : layer;
+    if (from_first >= 0 && from_first < static_cast<double>(c.decoder_layers)) c.alignment_layer = static_cast<int64_t>(from_first) + 1;
+    c.alignment_head = file_.number("decoder/alignment_heads", 1) == 1 ? 1 : 0;
   }
   void scale_of_embeddings(ModelConfig& c) const {
     const double root = std::sqrt(static_cast<double>(c.width));

@@ -215,6 +215,9 @@ TEST_F(TinyCt2Import, SettingsOfToday) {
   EXPECT_EQ(make({.option = {"with_source_eos", 1}}, "").description.config.source_end, true);
   EXPECT_EQ(make({.option = {"encoder/scale_embeddings", 1}}).description.config.embedding_scale, 0);
   EXPECT_EQ(make({.option = {"decoder/start_from_zero_embedding", 1}}).description.config.decoder_start, DecoderStart::zero);
+  EXPECT_EQ(std::pair(c.alignment_layer, c.alignment_head), std::pair(c.decoder_layers, int64_t{1})) << "its default";
+  EXPECT_EQ(make({.option = {"decoder/alignment_heads", 0}}).description.config.alignment_head, 0);
+  EXPECT_EQ(make({.option = {"decoder/alignment_layer", 0}}).description.config.alignment_layer, 1);
 }
 
 TEST_F(TinyCt2Import, BrainFloatsAndMissingBiasesAreTheSameModel) {
