@@ -63,7 +63,7 @@ class Drawer {
   }
 
   void draw(const OutputProduct& output, Step& step, Drawn& drawn) const {
-    if (options_.top_k > 0)
+    if (options_.top_k > 0 || options_.top_p < 1)
       draw_from_best(output, step, drawn);
     else
       draw_from_all(output, step, drawn);
@@ -99,8 +99,9 @@ class Drawer {
   void draw_from_best(const OutputProduct& output, const Step& step, Drawn& drawn) const {
     size_t most_forbidden = 0;
     for (const auto& tokens : step.forbidden) most_forbidden = std::max(most_forbidden, tokens.size());
-    const int64_t k = std::min(options_.top_k + static_cast<int64_t>(never_.size() + most_forbidden),
-                               is_spread(shard_.group) ? shard_.vocabulary : output.w->out);
+    const int64_t all = is_spread(shard_.group) ? shard_.vocabulary : output.w->out;
+    const int64_t top_k = options_.top_k > 0 ? std::min(options_.top_k, all) : all;
+    const int64_t k = std::min(top_k + static_cast<int64_t>(never_.size() + most_forbidden), all);
     std::vector<float> values;
     std::vector<int32_t> best;
     log_softmax_top_k(backend_, output, shard_, k, values, best);
@@ -109,11 +110,13 @@ class Drawer {
     for (size_t r = 0; r < step.tokens.size(); ++r) {
       std::vector<size_t> allowed;
       for (size_t i = r * static_cast<size_t>(k); i < (r + 1) * static_cast<size_t>(k); ++i)
-        if (static_cast<int64_t>(allowed.size()) < options_.top_k && !forbidden(step, r, best[i])) allowed.push_back(i);
+        if (static_cast<int64_t>(allowed.size()) < top_k && !forbidden(step, r, best[i])) allowed.push_back(i);
       CHECK(!allowed.empty(), "all of {} tokens are forbidden", k);
       std::vector<double> sums;  // of the probabilities, relative to the first
       for (const size_t i : allowed)
         sums.push_back((sums.empty() ? 0 : sums.back()) + std::exp((values[i] - values[allowed[0]]) / options_.temperature));
+      const double enough = options_.top_p * sums.back();
+      while (options_.top_p < 1 && sums.size() > 1 && sums[sums.size() - 2] >= enough) sums.pop_back();
       const auto at = std::upper_bound(sums.begin(), sums.end() - 1, step.uniforms[r] * sums.back()) - sums.begin();
       drawn.tokens.push_back(best[allowed[static_cast<size_t>(at)]]);
       drawn.log_probabilities.push_back(values[allowed[static_cast<size_t>(at)]]);
@@ -188,7 +191,11 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
             drawn.log_probabilities[static_cast<size_t>(l.row)];
     }
     std::erase_if(live, [&](const Live& l) {
-      return tokens_of(l).back() == vocabulary.end || position + 1 == limits[static_cast<size_t>(l.sentence)];
+      const int32_t token = tokens_of(l).back();
+      const bool last = token == vocabulary.end || position + 1 == limits[static_cast<size_t>(l.sentence)];
+      if (!options.told) return last;
+      const double log_probability = log_probabilities ? drawn.log_probabilities[static_cast<size_t>(l.row)] : 0;
+      return !options.told({l.sentence, l.sample, token, log_probability, last}) || last;
     });
   }
   for (Samples& samples : results)

@@ -12,6 +12,13 @@
 
 namespace starling {
 
+struct DrawnToken {
+  int64_t sentence = 0, sample = 0;  // of the call
+  int32_t token = 0;                 // or the end of sentence
+  double log_probability = 0;        // the model's own, nats; 0 if log-probabilities are not asked for
+  bool last = false;                 // the sample ends with it
+};
+
 struct SamplingOptions {
   int64_t samples = 15;            // samples per source
   double max_length_factor = 2.0;  // limit: factor * source tokens + offset target tokens, including the end of sentence
@@ -25,6 +32,9 @@ struct SamplingOptions {
   ForbiddenTokens forbidden{};    // never drawn, and the others share their probability
   int64_t min_length = 0;         // tokens, without blank ones, at least, before a sample may end
   std::vector<int32_t> blank{};   // tokens that show no text
+  double top_p = 1;               // of those, draw from the fewest most probable ones that have this much of their probability
+  // If given, it is called with each token as it is drawn, and returns whether to go on with the sample.
+  std::function<bool(const DrawnToken&)> told{};
 };
 
 // One list of target tokens per sample. It ends with the end of sentence unless it was cut at the limit.

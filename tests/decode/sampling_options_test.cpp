@@ -21,7 +21,8 @@ PackedTokens one_source() {
   return all;
 }
 
-// What a step should draw from: the k most probable of the allowed tokens, raised to the power 1 / temperature.
+// What a step should draw from: the k most probable of the allowed tokens, raised to the power 1 / temperature, and of these the first ones
+// that have together at least top_p.
 std::vector<double> cut_distribution(const std::vector<double>& logits, const SamplingOptions& o, const std::set<int32_t>& forbidden) {
   std::vector<int32_t> order;
   for (int32_t t = 0; t < static_cast<int32_t>(logits.size()); ++t)
@@ -31,7 +32,15 @@ std::vector<double> cut_distribution(const std::vector<double>& logits, const Sa
   std::vector<double> p(logits.size());
   double sum = 0;
   for (const int32_t t : order) sum += p[t] = std::exp(logits[t] / o.temperature);
-  for (double& v : p) v /= sum;
+  double before = 0, kept = 0;
+  for (const int32_t t : order) {
+    if (before >= o.top_p * sum && kept > 0) {
+      before += p[t], p[t] = 0;
+    } else {
+      before += p[t], kept += p[t];
+    }
+  }
+  for (double& v : p) v /= kept;
   return p;
 }
 
@@ -40,9 +49,9 @@ TEST(SamplingOptions, FrequenciesAreThoseOfTheSharpenedAndCutDistribution) {
   FakeModel m = random_model(12, V, kOneSource, 1.3, false, unknown);
   const std::vector<int64_t> ids{5};
   for (const int64_t top_k : {0, 1, 3, 7, 20})
-    for (const double temperature : {0.5, 1.0, 2.0}) {
+    for (const auto& [temperature, top_p] : {std::pair(0.5, 1.0), {1.0, 1.0}, {2.0, 1.0}, {2.0, 0.6}}) {
       SamplingOptions o{.samples = unless_emulated(4000, 1000), .max_length_factor = 0, .max_length_offset = 2, .key = 31};
-      o.top_k = top_k, o.temperature = temperature, o.prefix = {4};
+      o.top_k = top_k, o.temperature = temperature, o.top_p = top_p, o.prefix = {4};
       const Sequences rules{{6}, {4, 5}, {5, 3}};
       o.forbidden = ForbiddenTokens(rules, 0);
       std::map<Prefix, double> expected, counts;
@@ -75,7 +84,7 @@ TEST(SamplingOptions, FrequenciesAreThoseOfTheSharpenedAndCutDistribution) {
       }
       add(rare, rare_drawn);
       const double freedom = static_cast<double>(classes - 1);
-      EXPECT_LE(chi_square, freedom + 4.5 * std::sqrt(2 * freedom)) << "top " << top_k << " at " << temperature;
+      EXPECT_LE(chi_square, freedom + 4.5 * std::sqrt(2 * freedom)) << "top " << top_k << ", " << top_p << " at " << temperature;
       EXPECT_TRUE(top_k != 1 || counts.size() == 1);
     }
 }
