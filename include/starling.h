@@ -40,6 +40,21 @@ typedef struct starling_options {
   const char* target_prefix;   /* likewise */
   int alignment;               /* not 0: also find which source token each target token comes from */
   int reserved;
+  /* What the first version of the structure did not have: */
+  const char* suppress;      /* pieces, or sequences of them, with " ||| " between them, that translations never contain; NULL = the model's
+                                own setting */
+  const char* end_tokens;    /* pieces, with spaces between them, that end a translation in place of the end of sentence; NULL = that */
+  int min_length;            /* tokens, at least; below 0 = the model's own setting */
+  int max_length;            /* tokens, at most; 0 = by the model's own setting */
+  int max_source_tokens;     /* sources are cut there; 0 = at 1000 */
+  double patience;           /* 0 = the model's own setting; a search ends when beam * patience hypotheses have ended */
+  double repetition_penalty; /* 0 = the model's own setting; above 1: tokens that a translation has already become less probable */
+  double prefix_bias;        /* 0: the target prefix is forced; else how much of the probability its tokens get */
+  int sample;                /* not 0: draw the n_best translations from the model's distribution */
+  int top_k;                 /* draw from so many most probable tokens; 0 = all */
+  double top_p;              /* and of these from the fewest that have this much of the probability, 1 */
+  double temperature;        /* 1; below 1, probable tokens are drawn more often */
+  unsigned long long seed;   /* 1; equal seeds give equal translations */
 } starling_options;
 STARLING_C_API void starling_fill_options(starling_options* options, size_t size);
 /* Sets the defaults of as many members as the program that calls it was compiled with. */
@@ -48,6 +63,12 @@ static inline void starling_default_options(starling_options* options) { starlin
 /* Translates sentences. options: NULL = the defaults. Returns NULL if that fails. */
 STARLING_C_API starling_result* starling_translate(starling_translator* translator, const char* const* sentences, size_t count,
                                                    const starling_options* options);
+/* Translates a sentence with a beam of 1, or draws one translation, and calls `token` for each piece as it comes, from a thread of the
+ * translator: with the piece, the translation so far, whether it is the last one, and `data`. If that returns 0, the translation ends
+ * there. Returns the whole result, NULL if that fails. */
+typedef int (*starling_on_token)(const char* piece, const char* text, int last, void* data);
+STARLING_C_API starling_result* starling_translate_stream(starling_translator* translator, const char* sentence,
+                                                          const starling_options* options, starling_on_token token, void* data);
 /* The number of sentences, and of translations of a sentence, best first; at least one. */
 STARLING_C_API size_t starling_sentences(const starling_result* result);
 STARLING_C_API size_t starling_translations(const starling_result* result, size_t sentence);

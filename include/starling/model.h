@@ -20,6 +20,8 @@ struct ModelInfo {
   bool quantized = false;                             // its weights are 8-bit integers
   std::vector<Direction> directions;                  // empty if the model does not say its languages
   std::int64_t source_pieces = 0, target_pieces = 0;  // sizes of the vocabularies
+  bool reads_source_end = true;                       // the model reads an end of sentence behind each source
+  std::string unknown_token, end_token;               // of the target vocabulary: "<unk>", "</s>"
 };
 
 /// Returns what a path holds: a run directory (its best model), a checkpoint, a model directory, or a model of another program

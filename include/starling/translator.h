@@ -2,6 +2,7 @@
 // caller's result is the same, bit for bit, as if it were alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -25,6 +26,25 @@ struct TranslatorOptions {
   std::function<void(const std::string& line)> log;  // what takes long before the first translation, such as importing a model
 };
 
+/// Translations that are drawn from the model's distribution instead of being searched for.
+struct Sampling {
+  int top_k = 0;           // draw from so many most probable tokens; 0 = all
+  double top_p = 1;        // and of these from the fewest that have this much of the probability
+  double temperature = 1;  // below 1, probable tokens are drawn more often
+  std::uint64_t seed = 1;  // equal seeds give equal translations
+};
+
+/// A token of a translation in progress.
+struct Step {
+  std::size_t sentence = 0;  // its index in the call
+  int hypothesis = 0;        // of several samples
+  std::string token;         // a piece of the target vocabulary, or the end of sentence
+  int token_id = 0;
+  double log_probability = 0;  // nats
+  bool last = false;           // the translation ends with it
+  std::string text;            // the translation so far
+};
+
 /// What is not given is the model's own setting (its decode.yml).
 struct TranslateOptions {
   std::optional<int> beam;
@@ -40,6 +60,22 @@ struct TranslateOptions {
   std::optional<int> no_repeat_ngram;                // no sequence of so many pieces occurs twice; 0 = off
   std::optional<bool> allow_unknown;                 // translations may contain the unknown symbol
   bool alignment = false;                            // also find which source token each target token comes from
+  std::optional<int> min_length;                     // tokens, at least, before a translation may end
+  std::optional<double> patience;                    // a search ends when beam * patience hypotheses have ended
+  std::optional<double> repetition_penalty;          // above 1: tokens that a translation has already become less probable
+  std::optional<double> word_penalty;                // nats that each token costs
+  double prefix_bias = 0;  // 0: the target prefix is forced; else how much of the probability its tokens get, and they are shown
+  std::vector<std::string> end_tokens;  // pieces that end a translation in place of the end of sentence
+  int max_source_tokens = 0;            // sources are cut there; 0 = at the translator's limit, which it cannot exceed
+  bool attention = false;               // also Hypothesis::attention
+  std::optional<Sampling> sampling;     // draw n_best translations; not by translate_async()
+  // Instead of the n_best translations, one for each of the n_best tokens that may follow the target prefix, which is the first token
+  // shown, in the order of their probabilities; without those of a smaller probability. Not by translate_async().
+  bool alternatives = false;
+  double min_alternative_probability = 0;
+  // Called with each token of a translation, with a beam of 1 or samples, from the translator's threads, perhaps once more after the call
+  // was given up; returns whether to go on with the translation.
+  std::function<bool(const Step&)> on_token;
   // Asked some ten times a second, in the thread of the caller, by calls that wait: true gives up what they asked for, and they throw
   // ErrorKind::cancelled.
   std::function<bool()> stop;
@@ -52,6 +88,10 @@ struct Hypothesis {
   double log_probability = 0;       // nats
   // If asked for: pairs of a source and a target token, counted from 0, in ascending order.
   std::vector<std::pair<int, int>> alignment;
+  std::string end;  // the token that ended it, which is not in `tokens`; empty if it was cut at the limit
+  // If asked for: by token of a forced target prefix, of `tokens`, and of the end, the attention to each source token, without the end of
+  // the source.
+  std::vector<std::vector<float>> attention;
 };
 
 struct Translation {
@@ -98,6 +138,8 @@ class STARLING_API Translator {
   /// Gives up what was asked for by that number, or by everybody: callbacks and futures get ErrorKind::cancelled.
   void cancel(std::int64_t number) const;
   void cancel() const;
+  /// The number of requests that are not answered.
+  std::size_t under_way() const;
   /// Translates a text of any length, keeping lines and white space, or an HTML document, keeping its markup. n_best and alignment are
   /// ignored.
   std::string translate_document(const std::string& text, Format format = Format::text, const TranslateOptions& options = {}) const;
@@ -115,15 +157,22 @@ class STARLING_API Translator {
   std::vector<std::string> source_tokens(const std::string& sentence, const std::function<bool()>& stop = {}) const;
   std::vector<std::string> target_tokens(const std::string& sentence, const std::function<bool()>& stop = {}) const;
   std::string join_target_tokens(const std::vector<std::string>& tokens) const;
+  /// Returns pieces of the target vocabulary with the unknown symbol in place of those that it does not have.
+  std::vector<std::string> known_target_tokens(const std::vector<std::string>& tokens) const;
 
   const ModelInfo& model() const;
   /// What computes: "cpu, f32 activations, 2 threads, x86-64-v4".
   std::string machine() const;
+  std::string device() const;     // what "auto" became: cpu, cuda:0
+  std::string precision() const;  // likewise: f32, bf16, int8
 
  private:
   class Impl;
   Impl& here() const;  // throws Error in a child of the process that opened it, and if it was moved away
   std::unique_ptr<Impl> impl_;
 };
+
+/// The number of cards that this library can compute on.
+STARLING_API int card_count();
 
 STARLING_NAMESPACE_END

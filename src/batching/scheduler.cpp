@@ -32,7 +32,7 @@ Lengths::iterator choose(const Lengths& waiting, std::optional<size_t> length) {
 }  // namespace
 
 int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done,
-                          SentenceForm form) {
+                          SentenceForm form, OnSentenceToken on_token) {
   const size_t count = sentences.size();
   Request request{.submitted = now,
                   .deadline = deadline,
@@ -40,7 +40,8 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
                   .sentences = std::move(sentences),
                   .translations = std::vector<Candidates>(count),
                   .done = std::move(done),
-                  .form = form};
+                  .form = form,
+                  .on_token = std::move(on_token)};
   const std::string key = (form == SentenceForm::pieces ? "pieces " : "") + TranslationCache::key(options);
   for (const std::string& sentence : request.sentences) request.keys.push_back(key + sentence);
   std::unique_lock lock(mutex_);
@@ -189,7 +190,9 @@ Scheduler::Sentence Scheduler::start(Lane lane, std::list<int64_t>::iterator tur
     state.turns.splice(state.turns.end(), state.turns, turn);
   std::string& text = request.sentences[index];
   running_[key] = {number, index, worker, text};
-  return {key, std::move(text), request.options, lane, request.form};
+  OnToken on_token;
+  if (request.on_token) on_token = [told = request.on_token, index](const StepToken& token) { return told(index, token); };
+  return {key, std::move(text), request.options, lane, request.form, std::move(on_token)};
 }
 
 // Adds to `work` the sentences of a lane that the worker takes. `rows` are the worker's rows, and are updated.

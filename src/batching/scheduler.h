@@ -56,6 +56,8 @@ class Scheduler {
     std::exception_ptr cause = {};         // likewise
   };
   using Done = std::function<void(Outcome)>;
+  // As OnToken, with the index of the sentence. Called from workers' threads.
+  using OnSentenceToken = std::function<bool(size_t sentence, const StepToken&)>;
 
   enum Lane : uint8_t { ordinary, lengthy };
   static constexpr size_t kLanes = 2;
@@ -74,6 +76,7 @@ class Scheduler {
     SearchOptions options;
     Lane lane = ordinary;
     SentenceForm form = SentenceForm::text;
+    OnToken on_token{};
   };
   // What a worker must do before its next step.
   struct Work {
@@ -85,9 +88,10 @@ class Scheduler {
   Scheduler(const SchedulerLimits& limits, BatchingEvents& events) : limits_(limits), events_(events), cache_(limits.cache_bytes) {}
 
   // Submits a request. `done` is called once with all its translations, never with a lock held, and within this call only if nothing needs
-  // translating. Returns the number for cancel(). Throws QueueFull if the request does not fit.
+  // translating. `on_token`, for a beam of 1, gets the tokens of what is not cached as they come. Returns the number for cancel(). Throws
+  // QueueFull if the request does not fit.
   int64_t submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done,
-                 SentenceForm form = SentenceForm::text);
+                 SentenceForm form = SentenceForm::text, OnSentenceToken on_token = {});
   // Drops the request without calling `done`. Unknown numbers are ignored.
   void cancel(int64_t request);
   // Ends the requests whose deadline has passed.
@@ -127,6 +131,7 @@ class Scheduler {
     int64_t under_way = 0;  // sentences
     Done done;
     SentenceForm form = SentenceForm::text;
+    OnSentenceToken on_token;
   };
   struct LaneState {
     std::list<int64_t> turns;  // requests with waiting sentences, the next one first

@@ -101,7 +101,7 @@ void Workers::join(Searches& searches, Scheduler::Work work) {
       continue;
     }
     events_.count("starling_tokens_total", "side=\"source\"", static_cast<double>(source.size()));
-    searches.of(s.lane).add(s.key, std::move(source), s.options);
+    searches.of(s.lane).add(s.key, std::move(source), s.options, {}, std::move(s.on_token));
   }
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 
@@ -34,11 +35,25 @@ Result kept_error(Result failed, Function f) noexcept {
   return failed;
 }
 
+constexpr size_t kFirstSize = offsetof(starling_options, suppress);  // of the structure's first version
+
+[[noreturn]] void refuse(const std::string& message) { throw starling::v0::Error(starling::v0::ErrorKind::usage, message); }
+
+// Splits a text at each separator.
+std::vector<std::string> parts_of(const std::string& text, const std::string& separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
+  }
+  return parts;
+}
+
 starling::v0::TranslateOptions options_of(const starling_options* given) {
   starling_options o;
   starling_default_options(&o);
-  if (given && given->size < sizeof o)  // when there are further members, this stays the size of the first version
-    throw starling::v0::Error(starling::v0::ErrorKind::usage, "the options were not set by starling_default_options(); call it first");
+  if (given && given->size < kFirstSize) refuse("the options were not set by starling_default_options(); call it first");
   if (given) std::memcpy(&o, given, std::min(given->size, sizeof o));
   starling::v0::TranslateOptions options;
   if (o.beam != 0) options.beam = o.beam;
@@ -50,6 +65,15 @@ starling::v0::TranslateOptions options_of(const starling_options* given) {
   if (o.source_prefix) options.source_prefix = o.source_prefix;
   if (o.target_prefix) options.target_prefix = o.target_prefix;
   options.alignment = o.alignment != 0;
+  if (o.suppress) options.suppress = parts_of(o.suppress, " ||| ");
+  if (o.end_tokens) options.end_tokens = parts_of(o.end_tokens, " ");
+  if (o.min_length >= 0) options.min_length = o.min_length;
+  if (o.max_length != 0) options.max_length_factor = 0, options.max_length_offset = o.max_length;
+  options.max_source_tokens = o.max_source_tokens;
+  if (o.patience != 0) options.patience = o.patience;
+  if (o.repetition_penalty != 0) options.repetition_penalty = o.repetition_penalty;
+  options.prefix_bias = o.prefix_bias;
+  if (o.sample) options.sampling = {o.top_k, o.top_p, o.temperature, o.seed};
   return options;
 }
 
@@ -69,7 +93,7 @@ const char* starling_error(void) { return last_error.c_str(); }
 
 starling_translator* starling_open(const char* model, const char* device, int threads) {
   return kept_error<>(static_cast<starling_translator*>(nullptr), [&] {
-    if (!model) throw starling::v0::Error(starling::v0::ErrorKind::usage, "no model was named");
+    if (!model) refuse("no model was named");
     return new starling_translator{starling::v0::Translator(model, {.device = device ? device : "auto", .threads = threads})};
   });
 }
@@ -78,7 +102,15 @@ void starling_close(starling_translator* translator) { delete translator; }
 
 void starling_fill_options(starling_options* options, size_t size) {
   if (!options) return;
-  const starling_options all{.size = size, .n_best = 1, .length_penalty = -1, .coverage_penalty = -1, .no_repeat_ngram = -1};
+  const starling_options all{.size = size,
+                             .n_best = 1,
+                             .length_penalty = -1,
+                             .coverage_penalty = -1,
+                             .no_repeat_ngram = -1,
+                             .min_length = -1,
+                             .top_p = 1,
+                             .temperature = 1,
+                             .seed = 1};
   std::memset(options, 0, size);
   std::memcpy(options, &all, std::min(size, sizeof all));
 }
@@ -86,14 +118,28 @@ void starling_fill_options(starling_options* options, size_t size) {
 starling_result* starling_translate(starling_translator* translator, const char* const* sentences, size_t count,
                                     const starling_options* options) {
   return kept_error<>(static_cast<starling_result*>(nullptr), [&] {
-    if (!translator) throw starling::v0::Error(starling::v0::ErrorKind::usage, "there is no translator");
-    if (!sentences && count > 0) throw starling::v0::Error(starling::v0::ErrorKind::usage, "there are no sentences");
+    if (!translator) refuse("there is no translator");
+    if (!sentences && count > 0) refuse("there are no sentences");
     std::vector<std::string> all;
     for (size_t i = 0; i < count; ++i) {
-      if (!sentences[i]) throw starling::v0::Error(starling::v0::ErrorKind::usage, "sentence " + std::to_string(i) + " is NULL");
+      if (!sentences[i]) refuse("sentence " + std::to_string(i) + " is NULL");
       all.emplace_back(sentences[i]);
     }
     return new starling_result{translator->translator.translate(all, options_of(options))};
+  });
+}
+
+starling_result* starling_translate_stream(starling_translator* translator, const char* sentence, const starling_options* options,
+                                           starling_on_token token, void* data) {
+  return kept_error<>(static_cast<starling_result*>(nullptr), [&] {
+    if (!translator || !sentence) refuse("there is no translator, or no sentence");
+    if (!token) refuse("there is no function for the tokens; call starling_translate()");
+    starling::v0::TranslateOptions o = options_of(options);
+    if (!o.beam) o.beam = 1;
+    o.on_token = [token, data](const starling::v0::Step& step) {
+      return token(step.token.c_str(), step.text.c_str(), step.last, data) != 0;
+    };
+    return new starling_result{translator->translator.translate(std::vector<std::string>{sentence}, o)};
   });
 }
 
@@ -145,7 +191,7 @@ void starling_free_result(starling_result* result) { delete result; }
 char* starling_translate_document(starling_translator* translator, const char* text, int html, const starling_options* options) {
   return kept_error<>(static_cast<char*>(nullptr), [&] {
     using starling::v0::Format;
-    if (!translator || !text) throw starling::v0::Error(starling::v0::ErrorKind::usage, "there is no translator, or no text");
+    if (!translator || !text) refuse("there is no translator, or no text");
     const std::string done = translator->translator.translate_document(text, html ? Format::html : Format::text, options_of(options));
     char* copy = new char[done.size() + 1];
     std::memcpy(copy, done.c_str(), done.size() + 1);

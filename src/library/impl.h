@@ -1,9 +1,10 @@
 // What a translator of the library is made of. translator.cpp opens it, search_options.cpp reads the options of a call, translating.cpp
-// translates, and scoring.cpp scores.
+// translates, sampling.cpp draws translations, alternatives.cpp finds alternatives, and scoring.cpp scores.
 #pragma once
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -34,7 +35,9 @@ class v0::Translator::Impl {
 
   const ModelInfo& info() const { return info_; }
   const Vocabularies& vocabularies() const { return loaded_.description.vocabularies; }
-  std::string machine() const;
+  const LoadedModel& loaded() const { return loaded_; }
+  const std::string& device() const { return device_; }
+  size_t under_way() const { return static_cast<size_t>(requests_.count()); }
 
   // Returns the search that a call asks for. Throws ConfigError.
   SearchOptions search_of(const TranslateOptions& options) const;
@@ -53,9 +56,17 @@ class v0::Translator::Impl {
   std::vector<Score> score(const Strings& sources, const Strings& targets, const TranslateOptions& options, SentenceForm form);
 
  private:
-  int64_t room(const SearchOptions& search) const;
-  bool cut_text(std::string& sentence, const SearchOptions& search) const;
-  bool cut_pieces(std::string& sentence, const SearchOptions& search) const;
+  // Cuts sentences after the last token that fits; returns which ones had more. Throws DataError for one that is not UTF-8.
+  std::vector<bool> cut(Strings& sentences, const TranslateOptions& options, const SearchOptions& search, SentenceForm form,
+                        Stopping& stopping) const;
+  bool cut_text(std::string& sentence, size_t most) const;
+  bool cut_pieces(std::string& sentence, size_t most) const;
+  std::vector<Translation> sampled(Strings sentences, const TranslateOptions& options, SentenceForm form);
+  std::vector<Translation> alternatives(Strings sentences, const TranslateOptions& options, SentenceForm form);
+  // Submits sentences that were cut.
+  std::future<Scheduler::Outcome> search(Strings sentences, const SearchOptions& search, SentenceForm form, int64_t& number);
+  Step step_of(size_t sentence, int64_t hypothesis, const std::vector<int32_t>& so_far, const StepToken& token) const;
+  Scheduler::OnSentenceToken on_token_of(size_t sentences, const TranslateOptions& options) const;
   Translation translation_of(const Candidates& candidates, bool cut, const std::string* source, SentenceForm form) const;
   std::vector<std::pair<int, int>> alignment_of(const ::starling::Hypothesis& h, const std::string& source, SentenceForm form) const;
   std::vector<EncodedPair> encoded_pairs(const Strings& sources, const Strings& targets, const SearchOptions& search, SentenceForm form,
@@ -63,14 +74,15 @@ class v0::Translator::Impl {
 
   const pid_t process_;
   LoadedModel loaded_;
+  const std::string device_;
   const ModelInfo info_;
   const SearchOptions usual_;
   const int64_t most_tokens_;
   BatchingEvents events_;
   Scheduler scheduler_;
   Requests requests_;
-  std::mutex scoring_;
-  Workers workers_;  // declared last, so that they end first
+  std::mutex model_;  // of loaded_.model, which scoring and sampling use
+  Workers workers_;   // declared last, so that they end first
 };
 
 // Returns tokens with spaces between them. Throws ConfigError for one that has a space.
@@ -78,6 +90,10 @@ std::string joined(const std::vector<std::string>& tokens);
 std::vector<std::string> joined(const std::vector<std::vector<std::string>>& sentences);
 // Returns the bytes of a text to split first: all of it if it has at most `most`, else up to the last space or whole character in them.
 size_t first_bytes(std::string_view text, size_t most);
+// Runs f(given_up) in a thread of its own. OpenMP keeps the threads that it starts for the thread that asked for them; if that were a
+// caller's, a process that the caller forks would wait for threads that it does not have. When the caller gives up, `given_up` becomes
+// true; f should look at it now and then, and throw.
+void in_own_thread(Stopping& stopping, const std::function<void(const std::atomic<bool>& given_up)>& f);
 // Throws DataError naming the first text that is not UTF-8, as "sentence 3: ...".
 void require_utf8(const std::vector<std::string>& texts, const char* each);
 

@@ -13,7 +13,10 @@ v0::ModelInfo info_of(const ModelDescription& d) {
                      .step = d.step,
                      .quantized = d.quantized,
                      .source_pieces = d.vocabularies.source().size(),
-                     .target_pieces = d.vocabularies.target().size()};
+                     .target_pieces = d.vocabularies.target().size(),
+                     .reads_source_end = d.config.source_end,
+                     .unknown_token = d.vocabularies.target().token(d.vocabularies.target().unk()),
+                     .end_token = d.vocabularies.target().token(d.vocabularies.target().eos())};
   for (const std::string& each : d.languages.directions) {
     auto [source, target] = parse_direction(each, "directions");
     info.directions.push_back({std::move(source), std::move(target)});

@@ -8,7 +8,8 @@
 
 namespace starling {
 
-int64_t Requests::submit(std::vector<std::string> sentences, const SearchOptions& search, SentenceForm form, Scheduler::Done done) {
+int64_t Requests::submit(std::vector<std::string> sentences, const SearchOptions& search, SentenceForm form, Scheduler::Done done,
+                         Scheduler::OnSentenceToken on_token) {
   const auto asked = std::make_shared<Asked>();
   asked->done = std::move(done);
   const int64_t number = ++last_;
@@ -20,8 +21,8 @@ int64_t Requests::submit(std::vector<std::string> sentences, const SearchOptions
     }
     asked->done(std::move(outcome));
   };
-  const int64_t in_scheduler =
-      scheduler_.submit(std::move(sentences), search, serve_seconds(), std::numeric_limits<double>::infinity(), answer, form);
+  const int64_t in_scheduler = scheduler_.submit(std::move(sentences), search, serve_seconds(), std::numeric_limits<double>::infinity(),
+                                                 answer, form, std::move(on_token));
   const std::lock_guard lock(mutex_);
   asked->in_scheduler = in_scheduler;
   if (!asked->answered) asked_.emplace(number, asked);
@@ -52,6 +53,11 @@ void Requests::cancel_all() {
     all.swap(asked_);
   }
   for (const auto& [number, asked] : all) give_up(*asked);
+}
+
+int64_t Requests::count() const {
+  const std::lock_guard lock(mutex_);
+  return std::ssize(asked_);
 }
 
 }  // namespace starling

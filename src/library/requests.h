@@ -20,10 +20,12 @@ class Requests {
 
   // Submits sentences. `done` is called once, from a worker's thread, from that of cancel(), or from this one if there is nothing to
   // translate. Returns a number for cancel().
-  int64_t submit(std::vector<std::string> sentences, const SearchOptions& search, SentenceForm form, Scheduler::Done done);
+  int64_t submit(std::vector<std::string> sentences, const SearchOptions& search, SentenceForm form, Scheduler::Done done,
+                 Scheduler::OnSentenceToken on_token = {});
   // Gives up one or all requests: they end as failed, with v0::Error as the cause. Unknown numbers are ignored.
   void cancel(int64_t number);
   void cancel_all();
+  int64_t count() const;  // not answered
 
  private:
   struct Asked {
@@ -34,7 +36,7 @@ class Requests {
   void give_up(Asked& asked);
 
   Scheduler& scheduler_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<int64_t, std::shared_ptr<Asked>> asked_;  // by number
   std::atomic<int64_t> last_ = 0;
 };

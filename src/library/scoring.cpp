@@ -16,17 +16,13 @@ namespace {
 
 constexpr int64_t kScoredTokens = 1000;  // target tokens scored at once, before looking whether the caller gives up
 
-struct GivenUp {};
+}  // namespace
 
-// Runs f(given_up) in a thread of its own. OpenMP keeps the threads that it starts for the thread that asked for them; if that were a
-// caller's, a process that the caller forks would wait for threads that it does not have. If the caller gives up, `given_up` becomes true
-// and f should throw GivenUp.
-template <class Function>
-void in_own_thread(Stopping& stopping, Function f) {
+void in_own_thread(Stopping& stopping, const std::function<void(const std::atomic<bool>& given_up)>& f) {
   std::atomic<bool> given_up = false;
   std::promise<void> promise;
   auto ended = promise.get_future();
-  std::thread thread = start_thread("scoring", [&] {
+  std::thread thread = start_thread("scoring and sampling", [&] {
     try {
       f(given_up);
       promise.set_value();
@@ -42,8 +38,6 @@ void in_own_thread(Stopping& stopping, Function f) {
   }
   thread.join();
 }
-
-}  // namespace
 
 std::vector<EncodedPair> v0::Translator::Impl::encoded_pairs(const Strings& sources, const Strings& targets, const SearchOptions& search,
                                                              SentenceForm form, Stopping& stopping) const {
@@ -70,9 +64,9 @@ std::vector<v0::Score> v0::Translator::Impl::score(const Strings& sources, const
   const std::vector<EncodedPair> pairs = encoded_pairs(sources, targets, search, form, stopping);
   std::vector<std::vector<float>> all;
   in_own_thread(stopping, [&](const std::atomic<bool>& given_up) {
-    const std::lock_guard lock(scoring_);
+    const std::lock_guard lock(model_);
     const auto check = [&](int64_t) {
-      if (given_up) throw GivenUp{};
+      if (given_up) throw cancelled();
     };
     check(0);
     all = pair_scores(*loaded_.model, pairs, search, kScoredTokens, check);

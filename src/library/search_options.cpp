@@ -45,7 +45,28 @@ SearchOptions v0::Translator::Impl::search_of(const TranslateOptions& o) const {
   }
   if (o.no_repeat_ngram) s.no_repeat_ngram = in_range("no_repeat_ngram", *o.no_repeat_ngram, 0, 1000);
   if (o.allow_unknown) s.allow_unknown = *o.allow_unknown;
+  if (o.min_length) s.min_length = in_range("min_length", *o.min_length, 0, 100000);
+  if (o.patience) s.patience = in_range("patience", *o.patience, 0.01, 100.0);
+  if (o.repetition_penalty) s.repetition_penalty = in_range("repetition_penalty", *o.repetition_penalty, 0.01, 1e6);
+  if (o.word_penalty) s.word_penalty = in_range("word_penalty", *o.word_penalty, -100.0, 100.0);
+  s.prefix_bias = in_range("prefix_bias", o.prefix_bias, 0.0, 0.9999999999);
+  in_range("max_source_tokens", o.max_source_tokens, 0, 1000000);
+  in_range("min_alternative_probability", o.min_alternative_probability, 0.0, 1.0);
+  if (o.sampling) {
+    in_range("sampling.top_k", o.sampling->top_k, 0, 1000000);
+    in_range("sampling.top_p", o.sampling->top_p, 1e-9, 1.0);
+    in_range("sampling.temperature", o.sampling->temperature, 1e-3, 1e3);
+  } else if (o.on_token && (s.beam > 1 || o.alternatives)) {
+    throw ConfigError("on_token: tokens come one by one with a beam of 1 or with sampling; set beam to 1");
+  }
   s.alignment = o.alignment;
+  s.attention = o.attention;
+  s.end_ids.clear();
+  for (const std::string& token : o.end_tokens) {
+    s.end_ids.push_back(vocabularies().target().token_id(without_nul("end_tokens", token)));
+    if (s.end_ids.back() < 0)
+      throw ConfigError(fmt::format("end_tokens: the vocabulary has no piece '{}'; leave it out", token.substr(0, 60)));
+  }
   s = with_prefixes(into_language(std::move(s), loaded_.description.languages, without_nul("target_language", o.target_language)),
                     vocabularies());
   require_room(s, loaded_.description.config);

@@ -49,25 +49,62 @@ void require_utf8(const std::vector<std::string>& texts, const char* each) {
                                   static_cast<unsigned char>(texts[i][*at])));
 }
 
-int64_t v0::Translator::Impl::submit(Strings sentences, const TranslateOptions& options, SentenceForm form, Done done) {
-  Stopping stopping(options.stop);
-  const SearchOptions search = search_of(options);
+v0::Step v0::Translator::Impl::step_of(size_t sentence, int64_t hypothesis, const std::vector<int32_t>& so_far,
+                                       const StepToken& token) const {
+  const Vocabulary& target = vocabularies().target();
+  return {.sentence = sentence,
+          .hypothesis = static_cast<int>(hypothesis),
+          .token = target.token(token.token),
+          .token_id = token.token,
+          .log_probability = token.log_probability,
+          .last = token.last,
+          .text = target.decode(so_far)};
+}
+
+Scheduler::OnSentenceToken v0::Translator::Impl::on_token_of(size_t sentences, const TranslateOptions& options) const {
+  if (!options.on_token) return {};
+  // A sentence is in one worker, so each has a list of its own.
+  return [this, told = options.on_token, so_far = std::make_shared<std::vector<std::vector<int32_t>>>(sentences)](size_t i,
+                                                                                                                  const StepToken& token) {
+    (*so_far)[i].push_back(token.token);
+    try {
+      return told(step_of(i, 0, (*so_far)[i], token));
+    } catch (...) {  // sentences of others are under way in this thread
+      return false;
+    }
+  };
+}
+
+std::vector<bool> v0::Translator::Impl::cut(Strings& sentences, const TranslateOptions& options, const SearchOptions& search,
+                                            SentenceForm form, Stopping& stopping) const {
   require_utf8(sentences, "sentence");
+  const int64_t further = std::max<int64_t>(0, std::ssize(search.source_prefix_ids) - std::ssize(usual_.source_prefix_ids));
+  auto most = static_cast<size_t>(std::max<int64_t>(1, most_tokens_ - further));
+  if (options.max_source_tokens > 0) most = std::min(most, static_cast<size_t>(options.max_source_tokens));
   std::vector<bool> cut(sentences.size());
   for (size_t i = 0; i < sentences.size(); ++i) {
     stopping.poll();
-    cut[i] = form == SentenceForm::text ? cut_text(sentences[i], search) : cut_pieces(sentences[i], search);
+    cut[i] = form == SentenceForm::text ? cut_text(sentences[i], most) : cut_pieces(sentences[i], most);
   }
+  return cut;
+}
+
+int64_t v0::Translator::Impl::submit(Strings sentences, const TranslateOptions& options, SentenceForm form, Done done) {
+  if (options.sampling || options.alternatives)
+    throw ConfigError("sampling and alternatives have no asynchronous form; call translate() or translate_tokens() in a thread");
+  Stopping stopping(options.stop);
+  const SearchOptions search = search_of(options);
+  const std::vector<bool> were_cut = cut(sentences, options, search, form, stopping);
   std::vector<std::string> sources;
   if (search.alignment) sources = sentences;
-  const auto answer = [this, cut, form, sources = std::move(sources), done = std::move(done)](Scheduler::Outcome outcome) {
+  const auto answer = [this, were_cut, form, sources = std::move(sources), done = std::move(done)](Scheduler::Outcome outcome) {
     std::vector<Translation> translations;
     std::exception_ptr error;
     try {
       guarded([&] {
         if (outcome.end != Scheduler::End::done) std::rethrow_exception(outcome.cause);
         for (size_t i = 0; i < outcome.translations.size(); ++i)
-          translations.push_back(translation_of(outcome.translations[i], cut[i], sources.empty() ? nullptr : &sources[i], form));
+          translations.push_back(translation_of(outcome.translations[i], were_cut[i], sources.empty() ? nullptr : &sources[i], form));
       });
     } catch (...) {
       error = std::current_exception();
@@ -77,7 +114,15 @@ int64_t v0::Translator::Impl::submit(Strings sentences, const TranslateOptions& 
     } catch (...) {  // the callback's own affair: sentences of others are under way in this thread
     }
   };
-  return requests_.submit(std::move(sentences), search, form, answer);
+  const size_t count = sentences.size();
+  return requests_.submit(std::move(sentences), search, form, answer, on_token_of(count, options));
+}
+
+std::future<Scheduler::Outcome> v0::Translator::Impl::search(Strings sentences, const SearchOptions& search, SentenceForm form,
+                                                             int64_t& number) {
+  const auto promise = std::make_shared<std::promise<Scheduler::Outcome>>();
+  number = requests_.submit(std::move(sentences), search, form, [promise](Scheduler::Outcome o) { promise->set_value(std::move(o)); });
+  return promise->get_future();
 }
 
 std::future<std::vector<v0::Translation>> v0::Translator::Impl::submit(Strings sentences, const TranslateOptions& options,
@@ -95,6 +140,8 @@ std::future<std::vector<v0::Translation>> v0::Translator::Impl::submit(Strings s
 }
 
 std::vector<v0::Translation> v0::Translator::Impl::translate(Strings sentences, const TranslateOptions& options, SentenceForm form) {
+  if (options.sampling) return sampled(std::move(sentences), options, form);
+  if (options.alternatives) return alternatives(std::move(sentences), options, form);
   int64_t number = 0;
   auto future = submit(std::move(sentences), options, form, &number);
   return Stopping(options.stop).wait(future, [&] { requests_.cancel(number); });
@@ -110,14 +157,10 @@ std::string v0::Translator::Impl::translate_document(const std::string& text, Fo
   SearchOptions search = search_of(options);
   search.alignment = false;
   for (size_t i = 0; i < parts.parts().size(); ++i) search.alignment = search.alignment || parts.needs_links(i);
-  std::promise<Scheduler::Outcome> promise;
-  auto future = promise.get_future();
-  const int64_t number =
-      requests_.submit(parts.parts(), search, SentenceForm::text, [&](Scheduler::Outcome o) { promise.set_value(std::move(o)); });
-  const Scheduler::Outcome outcome = stopping.wait(future, [&] {
-    requests_.cancel(number);
-    future.wait();  // the promise is used until then
-  });
+  search.attention = false;
+  int64_t number = 0;
+  auto future = this->search(parts.parts(), search, SentenceForm::text, number);
+  const Scheduler::Outcome outcome = stopping.wait(future, [&] { requests_.cancel(number); });
   if (outcome.end != Scheduler::End::done) std::rethrow_exception(outcome.cause);
   std::vector<PartTranslation> translations;
   for (const Candidates& c : outcome.translations) translations.push_back(c.empty() ? PartTranslation{} : c.front());
@@ -130,14 +173,8 @@ void v0::Translator::Impl::cancel_all() {
   while (!scheduler_.idle() && serve_seconds() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-int64_t v0::Translator::Impl::room(const SearchOptions& search) const {
-  const int64_t prefix = std::ssize(search.source_prefix_ids) - std::ssize(usual_.source_prefix_ids);
-  return std::max<int64_t>(1, most_tokens_ - std::max<int64_t>(0, prefix));
-}
-
 // cut_text() and cut_pieces() cut a sentence after the last token that fits, and return whether there were more.
-bool v0::Translator::Impl::cut_text(std::string& sentence, const SearchOptions& search) const {
-  const auto most = static_cast<size_t>(room(search));
+bool v0::Translator::Impl::cut_text(std::string& sentence, size_t most) const {
   if (sentence.size() < most / 4) return false;
   const Vocabulary& source = vocabularies().source();
   for (size_t bytes = kFirstBytes; sentence.size() > bytes; bytes *= 4) {
@@ -156,9 +193,9 @@ bool v0::Translator::Impl::cut_text(std::string& sentence, const SearchOptions& 
   return cut;
 }
 
-bool v0::Translator::Impl::cut_pieces(std::string& sentence, const SearchOptions& search) const {
+bool v0::Translator::Impl::cut_pieces(std::string& sentence, size_t most) const {
   size_t end = 0;
-  for (int64_t i = room(search); i > 0 && end < sentence.size(); --i) end = std::min(sentence.find(' ', end + 1), sentence.size());
+  for (size_t i = most; i > 0 && end < sentence.size(); --i) end = std::min(sentence.find(' ', end + 1), sentence.size());
   const std::string_view rest = std::string_view(sentence).substr(end);
   const bool cut = !rest.empty() && rest != " " + vocabularies().source().piece(vocabularies().source().eos());
   sentence.resize(end);
@@ -172,6 +209,10 @@ v0::Translation v0::Translator::Impl::translation_of(const Candidates& candidate
   for (const PartTranslation& c : candidates) {
     Hypothesis h{.text = c.text, .score = c.hypothesis.score, .log_probability = c.hypothesis.log_probability};
     for (const int32_t id : c.hypothesis.tokens) h.tokens.push_back(vocabularies().target().token(id));
+    if (c.hypothesis.end >= 0) h.end = vocabularies().target().token(c.hypothesis.end);
+    h.attention = c.hypothesis.attention;
+    if (info_.reads_source_end)
+      for (std::vector<float>& row : h.attention) row.pop_back();
     if (source) h.alignment = alignment_of(c.hypothesis, *source, form);
     t.hypotheses.push_back(std::move(h));
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/device_choice.h"
 #include "base/resource_error.h"
 #include "batching/search_budget.h"
 #include "decode/framing.h"
@@ -59,6 +60,7 @@ std::vector<std::string> tokens_of(const Vocabulary& vocabulary, std::string_vie
 v0::Translator::Impl::Impl(const std::string& path, const TranslatorOptions& o)
     : process_(getpid()),
       loaded_(loaded_model(path, o)),
+      device_(resolve({o.precision, o.threads, o.device}, loaded_.description.quantized).device),
       info_(info_of(loaded_.description)),
       usual_(with_prefixes(loaded_.description.search, loaded_.description.vocabularies)),
       most_tokens_(
@@ -72,8 +74,6 @@ v0::Translator::Impl::Impl(const std::string& path, const TranslatorOptions& o)
 }
 
 bool v0::Translator::Impl::in_its_process() const { return process_ == getpid(); }
-
-std::string v0::Translator::Impl::machine() const { return machine_text(*loaded_.backend, loaded_.precision == "int8"); }
 
 v0::Translator::Translator(const std::string& model, const TranslatorOptions& options)
     : impl_(guarded([&] { return std::make_unique<Impl>(model, options); })) {}
@@ -170,7 +170,21 @@ std::string v0::Translator::join_target_tokens(const std::vector<std::string>& t
   });
 }
 
+std::vector<std::string> v0::Translator::known_target_tokens(const std::vector<std::string>& tokens) const {
+  return guarded([&] {
+    const Vocabulary& target = here().vocabularies().target();
+    std::vector<std::string> known;
+    for (const std::string& token : tokens) known.push_back(target.token_id(token) < 0 ? target.token(target.unk()) : token);
+    return known;
+  });
+}
+
 const v0::ModelInfo& v0::Translator::model() const { return here().info(); }
-std::string v0::Translator::machine() const { return here().machine(); }
+std::string v0::Translator::machine() const { return machine_text(*here().loaded().backend, here().loaded().precision == "int8"); }
+std::string v0::Translator::device() const { return here().device(); }
+std::string v0::Translator::precision() const { return here().loaded().precision; }
+std::size_t v0::Translator::under_way() const { return here().under_way(); }
+
+int v0::card_count() { return starling::card_count(); }
 
 }  // namespace starling
