@@ -101,6 +101,25 @@ starling::TranslateOptions options_of(const py::dict& given) {
   take(given, "no_repeat_ngram", o.no_repeat_ngram);
   take(given, "allow_unknown", o.allow_unknown);
   take(given, "alignment", o.alignment);
+  take(given, "min_length", o.min_length);
+  take(given, "patience", o.patience);
+  take(given, "repetition_penalty", o.repetition_penalty);
+  take(given, "word_penalty", o.word_penalty);
+  take(given, "prefix_bias", o.prefix_bias);
+  take(given, "end_tokens", o.end_tokens);
+  take(given, "max_source_tokens", o.max_source_tokens);
+  take(given, "attention", o.attention);
+  take(given, "alternatives", o.alternatives);
+  take(given, "min_alternative_probability", o.min_alternative_probability);
+  bool sample = given.contains("top_k") || given.contains("top_p") || given.contains("temperature");
+  take(given, "sample", sample);
+  if (sample) {
+    o.sampling.emplace();
+    take(given, "top_k", o.sampling->top_k);
+    take(given, "top_p", o.sampling->top_p);
+    take(given, "temperature", o.sampling->temperature);
+    take(given, "seed", o.sampling->seed);
+  }
   return o;
 }
 

@@ -108,11 +108,11 @@ Released::~Released() {
   s.changed.notify_all();
 }
 
-void with_interpreter(const std::function<void()>& f) {
+bool with_interpreter(const std::function<void()>& f) {
   State& s = state();
   {
     const std::lock_guard lock(s.mutex);
-    if (s.ending && s.ends_in != std::this_thread::get_id()) return;
+    if (s.ending && s.ends_in != std::this_thread::get_id()) return false;
     ++s.taking;
   }
   {
@@ -122,6 +122,7 @@ void with_interpreter(const std::function<void()>& f) {
   const std::lock_guard lock(s.mutex);
   --s.taking;
   s.changed.notify_all();
+  return true;
 }
 
 Interrupts::Interrupts()
@@ -130,23 +131,35 @@ Interrupts::Interrupts()
 std::function<bool()> Interrupts::stop() {
   return [this] {
     if (ending()) return true;
-    if (main_)
+    if (main_) {
       callback([] {
         if (PyErr_CheckSignals() != 0) throw py::error_already_set();
       });
-    return raised_.has_value();
+    }
+    return has_raised_.load();
   };
 }
 
-void Interrupts::callback(const std::function<void()>& f) {
-  if (raised_) return;
+bool Interrupts::callback(const std::function<void()>& f) {
+  bool returned = false;
   with_interpreter([&] {
+    if (has_raised_) return;
     try {
       f();
+      returned = true;
     } catch (py::error_already_set& e) {
       raised_.emplace(std::move(e));
+      has_raised_ = true;
     }
   });
+  return returned;
+}
+
+std::shared_ptr<const py::object> shared_object(py::object object) {
+  return {new py::object(std::move(object)), [](const py::object* o) {
+            // At the end of the interpreter, all objects are let go of anyway.
+            with_interpreter([&] { delete o; });
+          }};
 }
 
 }  // namespace starling_python

@@ -5,7 +5,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "starling/translator.h"
@@ -34,8 +36,8 @@ class Released {
   PyThreadState* thread_;
 };
 
-// Calls f with the interpreter's lock, from a thread that does not have it, unless the interpreter ends.
-void with_interpreter(const std::function<void()>& f);
+// Calls f with the interpreter's lock, from a thread that does not have it, unless the interpreter ends. Returns whether f was called.
+bool with_interpreter(const std::function<void()>& f);
 
 // The signals and the exceptions of callbacks that come while a call is in the library.
 class Interrupts {
@@ -44,8 +46,9 @@ class Interrupts {
   // Returns what tells the library whether to give up: Ctrl-C was pressed, a callback raised, or the interpreter ends. Only the main thread
   // handles signals.
   std::function<bool()> stop();
-  // Calls f with the interpreter's lock and keeps the exception that it raises; afterwards, nothing is called any more.
-  void callback(const std::function<void()>& f);
+  // Calls f with the interpreter's lock and keeps the exception that it raises; afterwards, nothing is called any more. Returns whether f
+  // was called and returned.
+  bool callback(const std::function<void()>& f);
   // Returns f(), called without the lock; raises instead what was raised meanwhile.
   template <class Function>
   auto call(Function f) -> decltype(f()) {
@@ -54,15 +57,19 @@ class Interrupts {
       const Released released;
       result.emplace(f());
     } catch (const starling::Error&) {
-      if (!raised_) throw;
+      if (!has_raised_) throw;
     }
-    if (raised_) throw std::move(*raised_);
+    if (has_raised_) throw py::error_already_set(*raised_);
     return std::move(*result);
   }
 
  private:
   const bool main_;
-  std::optional<py::error_already_set> raised_;
+  std::atomic<bool> has_raised_ = false;
+  std::optional<py::error_already_set> raised_;  // set with the lock, once
 };
+
+// An object that any thread may let go of, and call with the interpreter's lock.
+std::shared_ptr<const py::object> shared_object(py::object object);
 
 }  // namespace starling_python

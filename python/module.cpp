@@ -24,13 +24,25 @@ using starling::TranslateOptions;
 using starling::Translator;
 using Translations = std::vector<starling::Translation>;
 
+// Returns the options of a call. `on_token`, called with each Step, ends a translation if it returns False; what it raises is kept.
+TranslateOptions options_with_callbacks(const py::dict& given, const std::shared_ptr<Interrupts>& interrupts) {
+  TranslateOptions options = options_of(given);
+  options.stop = interrupts->stop();
+  if (!given.contains("on_token") || given["on_token"].is_none()) return options;
+  options.on_token = [interrupts, callback = shared_object(given["on_token"])](const starling::Step& step) {
+    bool goes_on = false;
+    interrupts->callback([&] { goes_on = !(*callback)(step).is(py::bool_(false)); });
+    return goes_on;
+  };
+  return options;
+}
+
 // Calls f(options) without the interpreter's lock; Ctrl-C gives up what it waits for.
 template <class Function>
 auto interruptible(const py::dict& given, Function f) {
-  Interrupts interrupts;
-  TranslateOptions options = options_of(given);
-  options.stop = interrupts.stop();
-  return interrupts.call([&] { return f(options); });
+  const auto interrupts = std::make_shared<Interrupts>();  // a callback may be under way when the call is given up
+  TranslateOptions options = options_with_callbacks(given, interrupts);
+  return interrupts->call([&] { return f(options); });
 }
 
 // Translations that are being computed. They are given up when nobody has them any more.
@@ -39,9 +51,10 @@ class Request {
   // `submit`: Translator::translate_async or translate_tokens_async, with the sentences.
   template <class Submit>
   Request(py::object translator, const py::dict& given, Submit submit)
-      : translator_(std::move(translator)), state_(std::make_shared<State>()) {
+      : translator_(std::move(translator)), state_(std::make_shared<State>()), interrupts_(std::make_shared<Interrupts>()) {
     const auto& t = translator_.cast<const Translator&>();
-    number_ = interruptible(given, [&](TranslateOptions& options) {
+    TranslateOptions options = options_with_callbacks(given, interrupts_);
+    number_ = interrupts_->call([&] {
       const auto answer = [state = state_](Translations translations, std::exception_ptr error) {
         const std::lock_guard lock(state->mutex);
         state->translations = std::move(translations);
@@ -70,19 +83,13 @@ class Request {
   }
 
   Translations result() const {
-    translator_.cast<const Translator&>().model();  // refused in a forked process, where nobody would answer
-    Interrupts interrupts;
-    const auto stop = interrupts.stop();
-    return interrupts.call([&] {
-      std::unique_lock lock(state_->mutex);
-      while (!state_->changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return state_->done; })) {
-        lock.unlock();
-        if (stop()) throw starling::Error(starling::ErrorKind::cancelled, "the wait was given up");
-        lock.lock();
-      }
-      if (state_->error) std::rethrow_exception(state_->error);
-      return state_->translations;
-    });
+    wait();
+    return state_->translations;
+  }
+  starling::Translation result_of(size_t sentence) const {
+    wait();
+    if (sentence >= state_->translations.size()) throw py::index_error();
+    return state_->translations[sentence];
   }
 
  private:
@@ -93,8 +100,28 @@ class Request {
     Translations translations;
     std::exception_ptr error;
   };
+
+  // Raises what went wrong. Afterwards nobody changes the state.
+  void wait() const {
+    translator_.cast<const Translator&>().model();  // refused in a forked process, where nobody would answer
+    Interrupts interrupts;
+    const auto stop = interrupts.stop();
+    interrupts.call([&] {
+      std::unique_lock lock(state_->mutex);
+      while (!state_->changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return state_->done; })) {
+        lock.unlock();
+        if (stop()) throw starling::Error(starling::ErrorKind::cancelled, "the wait was given up");
+        lock.lock();
+      }
+      return true;
+    });
+    interrupts_->call([] { return true; });  // raises what a callback has raised
+    if (state_->error) std::rethrow_exception(state_->error);
+  }
+
   py::object translator_;
   std::shared_ptr<State> state_;
+  std::shared_ptr<Interrupts> interrupts_;
   std::int64_t number_ = 0;
 };
 
@@ -211,6 +238,8 @@ void define(py::module_& m) {
       .def_readonly("score", &Hypothesis::score)
       .def_readonly("log_probability", &Hypothesis::log_probability)
       .def_readonly("alignment", &Hypothesis::alignment)
+      .def_readonly("end", &Hypothesis::end)
+      .def_readonly("attention", &Hypothesis::attention)
       .def("__repr__", [](const Hypothesis& h) {
         return "Hypothesis(text=" + py::repr(py::cast(h.text)).cast<std::string>() + ", score=" + std::to_string(h.score) + ")";
       });
@@ -223,6 +252,14 @@ void define(py::module_& m) {
       .def_property_readonly("alignment", [](const Translation& t) { return t.hypotheses.front().alignment; })
       .def("__str__", [](const Translation& t) { return t.text(); })
       .def("__repr__", [](const Translation& t) { return "Translation(text=" + py::repr(py::cast(t.text())).cast<std::string>() + ")"; });
+  py::class_<Step>(m, "Step")
+      .def_readonly("sentence", &Step::sentence)
+      .def_readonly("hypothesis", &Step::hypothesis)
+      .def_readonly("token", &Step::token)
+      .def_readonly("token_id", &Step::token_id)
+      .def_readonly("log_probability", &Step::log_probability)
+      .def_readonly("last", &Step::last)
+      .def_readonly("text", &Step::text);
   py::class_<Score>(m, "Score")
       .def_readonly("tokens", &Score::tokens)
       .def_readonly("log_probabilities", &Score::log_probabilities)
@@ -234,6 +271,9 @@ void define(py::module_& m) {
       .def_readonly("quantized", &ModelInfo::quantized)
       .def_readonly("source_pieces", &ModelInfo::source_pieces)
       .def_readonly("target_pieces", &ModelInfo::target_pieces)
+      .def_readonly("reads_source_end", &ModelInfo::reads_source_end)
+      .def_readonly("unknown_token", &ModelInfo::unknown_token)
+      .def_readonly("end_token", &ModelInfo::end_token)
       .def_property_readonly("directions", [](const ModelInfo& i) {
         std::vector<std::pair<std::string, std::string>> all;
         for (const Direction& d : i.directions) all.emplace_back(d.source, d.target);
@@ -249,7 +289,7 @@ void define(py::module_& m) {
       .def_readonly("complete", &TrainResult::complete)
       .def_readonly("directory", &TrainResult::directory);
 
-  py::class_<Request>(m, "Request").def("done", &Request::done).def("result", &Request::result);
+  py::class_<Request>(m, "Request").def("done", &Request::done).def("result", &Request::result).def("result_of", &Request::result_of);
   py::class_<Translator, std::unique_ptr<Translator, Closes>>(m, "Translator")
       .def(py::init(&open))
       .def("translate",
@@ -308,6 +348,10 @@ void define(py::module_& m) {
              const Released released;
              return t.join_target_tokens(tokens);
            })
+      .def("known_target_tokens", [](const Translator& t, const py::object& given) { return t.known_target_tokens(strings_of(given)); })
+      .def_property_readonly("under_way", &Translator::under_way)
+      .def_property_readonly("device", &Translator::device)
+      .def_property_readonly("precision", &Translator::precision)
       .def("cancel",
            [](const Translator& t) {
              const Released released;
@@ -337,6 +381,7 @@ void define(py::module_& m) {
     const Released released;
     return evaluate(metric, hypotheses, references, {.tokenize = tokenize, .lowercase = lowercase});
   });
+  m.def("card_count", &card_count);
   m.def("train", &::train);
   m.def("require_main_interpreter", &require_main_interpreter);
   watch_process();

@@ -4,51 +4,15 @@ from __future__ import annotations
 
 import itertools
 import os
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union, overload
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Union, overload
 
 from starling import _starling
+from starling.results import TranslationResult
+from starling.settings import compute_type_of, device_of, precision_of, refuse, threads_of
+from starling.token_batches import Tokens
+from starling.token_calls import TokenCalls, _windows
 
-Tokens = Sequence[str]
-
-
-class TranslationResult(NamedTuple):
-    """The translations of a sentence that was given as tokens, best first, with the names that callers of CTranslate2 know."""
-
-    hypotheses: List[List[str]]
-    scores: List[float]
-    attention: List[Any]
-
-
-class ScoringResult(NamedTuple):
-    """The log-probability (nats) of each target token, the end of sentence included."""
-
-    tokens: List[str]
-    log_probs: List[float]
-
-
-class Job:
-    """A result that is being computed."""
-
-    def __init__(self, request: _starling.Request, index: int, converted: Callable[[_starling.Translation], TranslationResult]):
-        self._request = request
-        self._index = index
-        self._converted = converted
-
-    def done(self) -> bool:
-        return self._request.done()
-
-    def result(self) -> TranslationResult:
-        """Waits for the result; raises what went wrong."""
-        return self._converted(self._request.result()[self._index])
-
-
-def _windows(items: Iterable[Any], size: int) -> Iterator[List[Any]]:
-    iterator = iter(items)
-    while window := list(itertools.islice(iterator, size)):
-        yield window
-
-
-class Translator:
+class Translator(TokenCalls):
     """A model that translates. Any number of threads may use one; their sentences are computed together.
 
     model: a run directory, a checkpoint, a model directory, or a model of another program (Marian, OPUS-MT, CTranslate2, Argos, Hugging
@@ -58,28 +22,56 @@ class Translator:
     precision: auto, f32, bf16, int8.
     max_source_tokens: longer sources are cut there, and their results say so (truncated).
     log: called with a line about what takes long at the start, such as importing a model.
+
+    The other arguments are CTranslate2's: model_path is model, compute_type the precision, and inter_threads times intra_threads the
+    threads. max_queued_batches and flash_attention mean nothing here.
     """
 
     def __init__(
         self,
-        model: Union[str, "os.PathLike[str]"],
+        model: Union[str, "os.PathLike[str]", None] = None,
         device: str = "auto",
         threads: int = 0,
         *,
-        precision: str = "auto",
+        precision: str = "",
         max_source_tokens: int = 1000,
         rows: int = 256,
         log: Optional[Callable[[str], Any]] = None,
+        model_path: Union[str, "os.PathLike[str]", None] = None,
+        device_index: Union[int, Sequence[int]] = 0,
+        compute_type: Union[str, Mapping[str, str], None] = None,
+        inter_threads: int = 1,
+        intra_threads: int = 0,
+        max_queued_batches: int = 0,
+        flash_attention: bool = False,
+        tensor_parallel: bool = False,
+        files: Any = None,
     ):
-        self._translator: Optional[_starling.Translator] = _starling.Translator(
-            os.fspath(model), device, precision, threads, max_source_tokens, rows, log
+        refuse(
+            (
+                ("files", files is not None, "models in memory are not supported; write them to a directory, and name that"),
+                ("tensor_parallel", tensor_parallel, "one model on several cards translates by mpirun only (starling translate); leave it out"),
+            )
         )
+        given = model_path if model is None else model
+        if given is None:
+            raise TypeError("no model was named")
+        device = device_of(device, device_index)
+        precision = precision or precision_of(compute_type, device, os.fspath(given))
+        threads = threads_of(threads, inter_threads, intra_threads)
+        self._arguments = (os.fspath(given), device, precision, threads, max_source_tokens, rows, log)
+        self._inter_threads = inter_threads
+        self._unloaded = False
+        self._translator: Optional[_starling.Translator] = _starling.Translator(*self._arguments)
 
     @property
     def _open(self) -> _starling.Translator:
-        if self._translator is None:
+        translator = self._translator
+        if translator is None:
+            if self._unloaded:
+                raise _starling.UsageError("the model of this translator was unloaded; call load_model()")
             raise _starling.UsageError("the translator is closed; open another one")
-        return self._translator
+        return translator
 
     @property
     def model(self) -> _starling.ModelInfo:
@@ -94,6 +86,54 @@ class Translator:
     def close(self) -> None:
         """Frees the model, after what is under way. The translator cannot be used afterwards."""
         self._translator = None
+
+    def unload_model(self, to_cpu: bool = False) -> None:
+        """Frees the model until load_model(). Nothing happens while translations are under way, or if it is to stay on the processor."""
+        translator = self._open
+        if translator.under_way == 0 and not (to_cpu and translator.device == "cpu"):
+            self._unloaded, self._translator = True, None
+
+    def load_model(self, keep_cache: bool = False) -> None:
+        """Opens the model again after unload_model()."""
+        if self._unloaded:
+            self._translator = _starling.Translator(*self._arguments)
+            self._unloaded = False
+
+    @property
+    def model_is_loaded(self) -> bool:
+        return self._translator is not None
+
+    @property
+    def device(self) -> str:
+        """cpu or cuda."""
+        return self._open.device.split(":")[0]
+
+    @property
+    def device_index(self) -> List[int]:
+        index = self._open.device.partition(":")[2]
+        return [int(index or 0)]
+
+    @property
+    def compute_type(self) -> str:
+        """The precision, by CTranslate2's name."""
+        return compute_type_of(self._open.precision, self._open.device)
+
+    @property
+    def num_translators(self) -> int:
+        return self._inter_threads
+
+    @property
+    def num_active_batches(self) -> int:
+        """Requests that are under way; all of them are computed together, so that none waits for others."""
+        return self._open.under_way
+
+    @property
+    def num_queued_batches(self) -> int:
+        return 0
+
+    @property
+    def tensor_parallel(self) -> bool:
+        return False
 
     def cancel(self) -> None:
         """Gives up everything that is under way; calls that wait for it raise StarlingError."""
@@ -120,7 +160,12 @@ class Translator:
         Options, each of which is the model's own setting if it is not given: beam, n_best (1), length_penalty, length_penalty_form (gnmt
         or power), coverage_penalty, prune_threshold, max_length_factor, max_length_offset, target_language (of a model that translates
         into several), source_prefix and target_prefix (pieces, with spaces between them), suppress (a list of pieces or sequences of
-        them), no_repeat_ngram, allow_unknown, alignment (True: also find pairs of source and target tokens).
+        them), no_repeat_ngram, allow_unknown, alignment (True: also find pairs of source and target tokens), min_length, patience,
+        repetition_penalty, word_penalty, prefix_bias (0: the target prefix is forced; else how much of the probability its tokens get),
+        end_tokens (pieces that end a translation in place of the end of sentence), max_source_tokens, attention (True: of each hypothesis,
+        by target token), sample (True: draw n_best translations, with top_k, top_p, temperature, seed), alternatives (True: for what
+        follows the target prefix; min_alternative_probability), on_token (with beam=1: called with each Step; ends the translation by
+        returning False).
         """
         _check(options)
         if html or document:
@@ -131,9 +176,27 @@ class Translator:
             return self._open.translate([text], options)[0]
         return self._open.translate(text, options)
 
-    def translate_iterable(self, lines: Iterable[str], *, window: int = 1024, **options: Any) -> Iterator[_starling.Translation]:
-        """Translates lines of any number, such as those of an open file, and yields the translations in their order. At most three times
-        `window` lines are in memory."""
+    def translate_iterable(
+        self,
+        source: Iterable[Union[str, Tokens]],
+        target_prefix: Optional[Iterable[Optional[Tokens]]] = None,
+        max_batch_size: int = 64,
+        batch_type: str = "examples",
+        *,
+        window: int = 0,
+        **options: Any,
+    ) -> Iterator[Union[_starling.Translation, TranslationResult]]:
+        """Translates lines of any number, such as those of an open file, and yields the translations in their order; or sentences of tokens
+        with the options of translate_batch. At most three times `window` (16 * max_batch_size) lines are in memory."""
+        if max_batch_size < 1 or window < 0:
+            raise _starling.UsageError(f"max_batch_size: {max_batch_size} is not allowed; it must be at least 1")
+        window = window or 16 * max_batch_size
+        lines = iter(source)
+        first = list(itertools.islice(lines, 1))
+        lines = itertools.chain(first, lines)
+        if target_prefix is not None or (first and not isinstance(first[0], (str, bytes))):
+            yield from self._iterable_of_tokens(lines, target_prefix, window, batch_type=batch_type, **options)
+            return
         _check(options)
         pending: "list[_starling.Request]" = []
         for each in _windows((line.rstrip("\n") for line in lines), window):
@@ -142,75 +205,6 @@ class Translator:
                 yield from pending.pop(0).result()
         for request in pending:
             yield from request.result()
-
-    def translate_batch(
-        self,
-        source: Sequence[Tokens],
-        target_prefix: Optional[Sequence[Optional[Tokens]]] = None,
-        *,
-        beam_size: int = 2,
-        num_hypotheses: int = 1,
-        length_penalty: float = 1,
-        coverage_penalty: float = 0,
-        no_repeat_ngram_size: int = 0,
-        disable_unk: bool = False,
-        suppress_sequences: Optional[Sequence[Tokens]] = None,
-        max_decoding_length: int = 256,
-        return_scores: bool = False,
-        asynchronous: bool = False,
-        max_batch_size: int = 0,
-        batch_type: str = "examples",
-        max_input_length: int = 1024,
-        min_decoding_length: int = 1,
-    ) -> Union[List[TranslationResult], List[Job]]:
-        """Translates sentences of tokens, with the options and their defaults that callers of CTranslate2 know.
-
-        Its batch sizes are accepted and mean nothing here. max_input_length is Translator's max_source_tokens. Tokens of a target prefix
-        are part of the hypotheses.
-        """
-        if min_decoding_length > 1:
-            raise _starling.UsageError("min_decoding_length: translations of a least length are not supported; leave it out")
-        options = {
-            "beam": max(beam_size, num_hypotheses),
-            "n_best": num_hypotheses,
-            "length_penalty": length_penalty,
-            "length_penalty_form": "power",
-            "coverage_penalty": coverage_penalty,
-            "no_repeat_ngram": no_repeat_ngram_size,
-            "allow_unknown": not disable_unk,
-            "max_length_factor": 0.0,
-            "max_length_offset": max_decoding_length,
-        }
-        if suppress_sequences:
-            options["suppress"] = [" ".join(sequence) for sequence in suppress_sequences]
-        sources = [list(tokens) for tokens in source]
-        prefixes = [tuple(prefix or ()) for prefix in target_prefix] if target_prefix else [()] * len(sources)
-        if len(prefixes) != len(sources):
-            raise _starling.UsageError(f"{len(sources)} sources and {len(prefixes)} target prefixes; give one for each source")
-        # A search has one prefix, so sentences with equal ones go together.
-        groups: "dict[tuple[str, ...], list[int]]" = {}
-        for index, prefix in enumerate(prefixes):
-            groups.setdefault(prefix, []).append(index)
-        results: "list[Any]" = [None] * len(sources)
-        jobs = []
-        for prefix, indices in groups.items():
-            of_group = dict(options, target_prefix=" ".join(prefix)) if prefix else options
-            jobs.append((self._open.submit_tokens([sources[i] for i in indices], of_group), list(prefix), indices))
-
-        def converted(translation: _starling.Translation, prefix: List[str]) -> TranslationResult:
-            found = translation.hypotheses
-            return TranslationResult(
-                [prefix + each.tokens for each in found], [each.score for each in found] if return_scores else [], []
-            )
-
-        for request, prefix, indices in jobs:
-            if asynchronous:
-                for at, index in enumerate(indices):
-                    results[index] = Job(request, at, lambda each, prefix=prefix: converted(each, prefix))
-            else:
-                for index, translation in zip(indices, request.result()):
-                    results[index] = converted(translation, prefix)
-        return results
 
     def score(
         self, source: Union[str, Sequence[str]], target: Union[str, Sequence[str]], **options: Any
@@ -222,19 +216,6 @@ class Translator:
         if isinstance(source, str):
             return self._open.score([source], [target], options)[0]
         return self._open.score(source, target, options)
-
-    def score_batch(
-        self,
-        source: Sequence[Tokens],
-        target: Sequence[Tokens],
-        *,
-        max_batch_size: int = 0,
-        batch_type: str = "examples",
-        max_input_length: int = 1024,
-    ) -> List[ScoringResult]:
-        """Returns the log-probabilities of translations that are given as tokens, with the names that callers of CTranslate2 know."""
-        scores = self._open.score_tokens(source, target, {})
-        return [ScoringResult(each.tokens, each.log_probabilities) for each in scores]
 
     def tokenize(self, sentence: str) -> List[str]:
         """Splits a sentence into pieces of the source vocabulary."""
@@ -265,6 +246,22 @@ _OPTIONS = (
     "no_repeat_ngram",
     "allow_unknown",
     "alignment",
+    "min_length",
+    "patience",
+    "repetition_penalty",
+    "word_penalty",
+    "prefix_bias",
+    "end_tokens",
+    "max_source_tokens",
+    "attention",
+    "sample",
+    "top_k",
+    "top_p",
+    "temperature",
+    "seed",
+    "alternatives",
+    "min_alternative_probability",
+    "on_token",
 )
 
 
