@@ -10,15 +10,22 @@
 namespace starling {
 namespace {
 
+// Attention without that of a prefix which is not shown.
+std::span<const std::vector<float>> shown_attention(const Hypothesis& h) {
+  const size_t shown = h.tokens.size() + (h.end >= 0 ? 1 : 0);
+  return std::span(h.attention).last(std::min(shown, h.attention.size()));
+}
+
 Links links_of(const Hypothesis& h, double threshold) {
   Links links;
-  CHECK((threshold > 0 ? h.attention.size() : h.alignment.size()) >= h.tokens.size(), "{} tokens, alignment of {}, attention of {}",
-        h.tokens.size(), h.alignment.size(), h.attention.size());
+  const auto attention = shown_attention(h);
+  CHECK((threshold > 0 ? attention.size() : h.alignment.size()) >= h.tokens.size(), "{} tokens, alignment of {}, attention of {}",
+        h.tokens.size(), h.alignment.size(), attention.size());
   for (size_t t = 0; t < h.tokens.size(); ++t) {
     const auto to = static_cast<int32_t>(t);
     if (threshold == 0) links.emplace_back(h.alignment[t], to);
-    for (size_t s = 0; threshold > 0 && s < h.attention[t].size(); ++s)
-      if (h.attention[t][s] > threshold) links.emplace_back(static_cast<int32_t>(s), to);
+    for (size_t s = 0; threshold > 0 && s < attention[t].size(); ++s)
+      if (attention[t][s] > threshold) links.emplace_back(static_cast<int32_t>(s), to);
   }
   return links;
 }
@@ -76,7 +83,8 @@ std::string alignment_text(const LinkedSide& source, const LinkedSide& target, s
 
 std::string soft_alignment_text(const Hypothesis& hypothesis) {
   std::string text;
-  for (const std::vector<float>& row : hypothesis.attention) text += fmt::format("{}{:g}", text.empty() ? "" : " ", fmt::join(row, ","));
+  for (const std::vector<float>& row : shown_attention(hypothesis))
+    text += fmt::format("{}{:g}", text.empty() ? "" : " ", fmt::join(row, ","));
   return text;
 }
 

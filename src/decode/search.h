@@ -119,7 +119,8 @@ struct Hypothesis {
   std::vector<float> log_probabilities;  // of each token, and of the one that ended it, nats; 0 for those of the prefix
   // If requested: by target token, including the end of sentence, the source token with the most attention when it was predicted.
   std::vector<int32_t> alignment;
-  // If requested: by target token, including the end of sentence, the attention to each source token (of the text and its end).
+  // If requested: by target token, including the whole prefix and the end of sentence, the attention to each source token (of the text and
+  // its end).
   std::vector<std::vector<float>> attention;
 };
 

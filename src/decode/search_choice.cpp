@@ -34,9 +34,8 @@ void Search::offer(const Sentence& s, int32_t live, int32_t rank) {
 // Extends the only hypothesis by the next token of the target prefix.
 void Search::force(Sentence& s) {
   const Live from = s.live.front();
-  const bool shown = s.length >= s.hidden();
   const int32_t token = s.options.target_prefix_ids[static_cast<size_t>(s.length++)];
-  s.prefixes.push_back({from.prefix, token, s.aligned(from.row), shown ? s.keep_attention(from.row) : -1, 0});
+  s.prefixes.push_back({from.prefix, token, s.aligned(from.row), s.keep_attention(from.row), 0});
   s.live = {{from.row, token, static_cast<int32_t>(s.prefixes.size()) - 1, from.log_probability}};
 }
 
@@ -119,10 +118,13 @@ void Search::finish(Sentence& s, const Live& from, const SearchPrefix* end) {
   };
   if (end) add(*end), h.end = end->token;
   const int64_t all = s.length - (end ? 1 : 0), hidden = std::min(s.hidden(), all);
-  for (int32_t p = from.prefix; std::ssize(h.tokens) < all - hidden; p = s.prefixes[p].parent) {
+  int32_t p = from.prefix;
+  for (; std::ssize(h.tokens) < all - hidden; p = s.prefixes[p].parent) {
     h.tokens.push_back(s.prefixes[p].token);
     add(s.prefixes[p]);
   }
+  for (; s.options.attention && p >= 0; p = s.prefixes[p].parent)
+    h.attention.push_back(s.kept[static_cast<size_t>(s.prefixes[p].attention)]);
   std::reverse(h.tokens.begin(), h.tokens.end());
   std::reverse(h.log_probabilities.begin(), h.log_probabilities.end());
   std::reverse(h.alignment.begin(), h.alignment.end());
