@@ -101,7 +101,8 @@ void Workers::join(Searches& searches, Scheduler::Work work) {
       continue;
     }
     events_.count("starling_tokens_total", "side=\"source\"", static_cast<double>(source.size()));
-    searches.of(s.lane).add(s.key, std::move(source), s.options, {}, std::move(s.on_token));
+    const SearchOptions options = options_for(source, vocabularies_.source(), s.options);
+    searches.of(s.lane).add(s.key, std::move(source), options, {}, std::move(s.on_token));
   }
 }
 

@@ -99,7 +99,7 @@ AverageProfile best_profile(const AverageArguments& a, const std::vector<std::ve
   valid.target = a.target;
   valid.metrics = {a.metric};
   const ModelDescription& d = result.description;
-  valid.search = into_language(d.search, d.languages, a.target_language);
+  valid.search = into_language(d.search, d, a.target_language);
   ValidatorRank rank;
   rank.screen = standard_error_screen();
   Validator validator(valid, result.description.vocabularies, rank);

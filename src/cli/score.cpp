@@ -98,7 +98,7 @@ EncodedPair encoded(const ScoreArguments& a, const Vocabularies& v, const Scored
 }
 
 // Reads some thousand pairs at a time, so that files of any size work; returns false at the end.
-bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput& input, ResultFile& output, double bytes,
+bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput& input, ResultFile& output, double bytes, TagCheck& tags,
                   TaskProgress& progress) {
   const Vocabularies& vocabularies = loaded.description.vocabularies;
   const int64_t first_line = input.line_number() + 1;
@@ -110,6 +110,7 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput&
   ScoredPair next;
   bool more = true;
   while (pairs.size() < 4096 && (more = input.next(next))) {
+    if (!a.pieces) tags.see(next.source);
     pairs.push_back(encoded(a, vocabularies, next, framing));
     lines.push_back(std::move(next));
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
@@ -126,7 +127,8 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput&
   };
   const std::vector<std::vector<float>> scores = pair_scores(*loaded.model, pairs, framing, a.batch_tokens, scored);
   require_numbers(scores, input.path(), first_line);
-  const auto aligned = a.alignment ? pair_alignments(*loaded.model, pairs, framing, a.batch_tokens) : std::vector<std::vector<int32_t>>();
+  const auto aligned = a.alignment ? pair_alignments(*loaded.model, vocabularies.source(), pairs, framing, a.batch_tokens)
+                                   : std::vector<std::vector<int32_t>>();
   for (size_t i = 0; i < pairs.size(); ++i) {
     if (!a.n_best.empty()) {
       const double sum = score_of(scores[i]);
@@ -136,7 +138,7 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput&
     const auto tokens = std::span(pairs[i].target).last(scores[i].size());
     output.stream() << score_line(scores[i], tokens, vocabularies.target(), a.per_token, a.tokens);
     if (a.alignment) {
-      const EncodedLine from = vocabularies.source().encode_with_bytes(lines[i].source),
+      const EncodedLine from = text_tokens(lines[i].source, vocabularies.source()),
                         to = vocabularies.target().encode_with_bytes(lines[i].target);
       output.stream() << '\t' << alignment_text({lines[i].source, from}, {lines[i].target, to}, aligned[i], *a.alignment);
     }
@@ -162,7 +164,7 @@ void run_score(const ScoreArguments& a) {
   check_input(a);
   const auto files = real_file_system();
   LoadedModel loaded = load_model(*files, usable_model(*files, a.model, [](const std::string& line) { tell("{}\n", line); }), a.compute);
-  loaded.description.search = into_language(loaded.description.search, loaded.description.languages, a.target_language);
+  loaded.description.search = into_language(loaded.description.search, loaded.description, a.target_language);
   ResultFile output(a.output);
   const char* const what = "scores";
   StopNote note(output.stopped(what, 0));
@@ -176,12 +178,13 @@ void run_score(const ScoreArguments& a) {
   refuse_run_files({name, a.output});
   PairInput input(a);
   int64_t scored = 0;
+  TagCheck tags(loaded.description.vocabularies.source(), with_prefixes(loaded.description.search, loaded.description.vocabularies));
   const double bytes = input.bytes();
   const bool shows = a.output != "-" || !isatty(STDOUT_FILENO);
   std::optional<TaskProgress> progress(std::in_place, "score", shows ? standard_error_screen() : TaskScreen());
   try {
     for (bool more = true; more;) {
-      more = score_window(a, loaded, input, output, bytes, *progress);
+      more = score_window(a, loaded, input, output, bytes, tags, *progress);
       scored = input.line_number();
       note.set(output.stopped(what, scored));
     }
@@ -189,6 +192,7 @@ void run_score(const ScoreArguments& a) {
     throw DataError(e.what() + output.left(what, scored));
   }
   progress.reset();
+  tell("{}", tags.warning());
   WholeWrite write;
   output.close();
   write.done(a.output == "-" ? "" : fmt::format("{} is complete", a.output));

@@ -128,7 +128,7 @@ class DocumentTranslation {
                       Output& output)
       : inputs_(a.inputs),
         format_(a.format == "html" ? DocumentFormat::html : DocumentFormat::text),
-        most_tokens_(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens),
+        most_tokens_(std::min(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens, translator.most_text_tokens())),
         vocabularies_(vocabularies),
         language_(language),
         translator_(translator),
@@ -176,6 +176,15 @@ class DocumentTranslation {
   Translator& translator_;
   Output& output_;
 };
+
+// Says where lines were cut: at what was asked for, or at what the model can read.
+std::string cut_warning(const Translator& translator, int64_t asked) {
+  const int64_t most = translator.most_text_tokens(), read = translator.most_source_tokens();
+  const std::string cut = fmt::format("warning: {} {} cut at {} source tokens", counted(translator.truncated(), "sentence"),
+                                      translator.truncated() == 1 ? "was" : "were", most);
+  return read < asked ? fmt::format("{}, since the model has {} positions; use --document\n", cut, read + 1)
+                      : cut + "; raise --max-source-tokens\n";
+}
 
 // Returns the total size of the inputs, or 0 if one is not a regular file, such as a pipe of unknown length.
 uint64_t bytes_of(const std::vector<std::string>& inputs) {
@@ -231,11 +240,10 @@ void run_translate(const TranslateArguments& a) {
   for (size_t m = 1; m < a.models.size(); ++m) {
     const LoadedModel& other = others.emplace_back(load_beside(*files, usable(a.models[m]), loaded));
     refuse_own_inputs(a, output.written_path(), other.description.directory);
-    members.push_back(
-        {other.model.get(), &other.description.vocabularies,
-         into_language(a.search.apply(other.description.search), other.description.languages, a.target_language).source_prefix});
+    members.push_back({other.model.get(), &other.description.vocabularies,
+                       into_language(a.search.apply(other.description.search), other.description, a.target_language).source_prefix});
   }
-  SearchOptions search = into_language(a.search.apply(loaded.description.search), loaded.description.languages, a.target_language);
+  SearchOptions search = into_language(a.search.apply(loaded.description.search), loaded.description, a.target_language);
   if (a.sampling || (a.n_best > search.beam && !a.search.given("beam"))) search.beam = a.n_best;
   if (a.n_best > std::llround(static_cast<double>(search.beam) * search.patience))
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam, or --patience", a.n_best, search.beam));
@@ -289,8 +297,8 @@ void run_translate(const TranslateArguments& a) {
     output.close();
     write.done(a.output == "-" ? "" : fmt::format("{} is complete", a.output));
   }
-  if (translator.truncated() > 0)
-    tell("warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
+  tell("{}", translator.tag_warning());
+  if (translator.truncated() > 0) tell("{}", cut_warning(translator, a.max_source_tokens));
   if (documents.cut() > 0)
     tell("note: {} were translated in parts of at most {} source tokens\n", counted(documents.cut(), "long sentence"),
          documents.most_tokens());

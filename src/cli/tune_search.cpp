@@ -128,7 +128,7 @@ void run_tune_search(SweepArguments& a) {
   tell(choice);
   a.tune.tokenizer = choice.tokenizer;
 
-  SearchOptions search = with_prefixes(into_language(a.search.apply(d.search), d.languages, a.target_language), d.vocabularies);
+  SearchOptions search = with_prefixes(into_language(a.search.apply(d.search), d, a.target_language), d.vocabularies);
   const std::string doubt =
       doubt_about_sides(*loaded.model, d.vocabularies, a.source, a.target, text.sources, text.references, search.source_prefix_ids);
   if (!doubt.empty()) tell("starling: warning: {}\n", doubt);

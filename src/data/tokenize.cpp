@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/ordered_pipeline.h"
+#include "text/listed_pieces.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -119,9 +120,11 @@ class BlockReader {
   int64_t in_shard_ = 0;        // pairs read of the current shard
 };
 
-// Puts the tag in front of a source that is not blank, and ends of sentences behind both sides.
-EncodedPair framed(EncodedPair pair, const Vocabulary& source, const Vocabulary& target, std::span<const int32_t> tag) {
-  if (!pair.source.empty()) pair.source.insert(pair.source.begin(), tag.begin(), tag.end());
+// Puts the corpus's tag, or that which was typed (-1: none), in front of a source that is not blank, and ends of sentences behind both
+// sides.
+EncodedPair framed(EncodedPair pair, const Vocabulary& source, const Vocabulary& target, std::span<const int32_t> tag, int32_t typed) {
+  const std::vector<int32_t> prefix = source.listed().prefix_with(tag, typed);
+  if (!pair.source.empty()) pair.source.insert(pair.source.begin(), prefix.begin(), prefix.end());
   pair.source.push_back(source.eos());
   pair.target.push_back(target.eos());
   return pair;
@@ -138,17 +141,20 @@ class Encoder {
     const std::vector<int32_t>& tag = tags_[block.corpus];
     const bool aligned = !data_.train[block.corpus].alignment.empty();
     for (const TextPair& at : block.pairs) {
-      const std::string_view from = text.substr(at.begin, at.source), to = text.substr(at.begin + at.source, at.target);
+      std::string_view from = text.substr(at.begin, at.source);
+      const std::string_view to = text.substr(at.begin + at.source, at.target);
+      const int32_t typed = source_.take_tag(from);
       std::vector<TokenLink> links;
       EncodedPair words;
       if (aligned) {
         EncodedLine source = source_.encode_as_it_stands_with_bytes(from), target = target_.encode_as_it_stands_with_bytes(to);
-        links = links_of(block, at, {from, source}, {to, target}, static_cast<int64_t>(source.ids.empty() ? 0 : tag.size()));
+        links = links_of(block, at, {from, source}, {to, target},
+                         source.ids.empty() ? 0 : std::ssize(source_.listed().prefix_with(tag, typed)));
         words = {std::move(source.ids), std::move(target.ids)};
       } else {
         words = {source_.encode_as_it_stands(from), target_.encode_as_it_stands(to)};
       }
-      const EncodedPair pair = framed(std::move(words), source_, target_, tag);
+      const EncodedPair pair = framed(std::move(words), source_, target_, tag, typed);
       if (!passes(pair, block.counts)) continue;
       block.links.push_back(std::move(links));
       block.tokens.insert(block.tokens.end(), pair.source.begin(), pair.source.end());
@@ -210,7 +216,8 @@ std::string facts_of_file(const std::string& path) {
 
 EncodedPair encode_pair(const Vocabulary& source_vocabulary, const Vocabulary& target_vocabulary, std::string_view source,
                         std::string_view target, std::span<const int32_t> tag) {
-  return framed({source_vocabulary.encode(source), target_vocabulary.encode(target)}, source_vocabulary, target_vocabulary, tag);
+  const int32_t typed = source_vocabulary.take_tag(source);
+  return framed({source_vocabulary.encode(source), target_vocabulary.encode(target)}, source_vocabulary, target_vocabulary, tag, typed);
 }
 
 std::vector<EncodedPair> encode_corpus(const CorpusFiles& files, const Vocabulary& source, const Vocabulary& target) {

@@ -2,17 +2,27 @@
 
 #include "base/error.h"
 #include "decode/alignment.h"
+#include "decode/framing.h"
 #include "document/parts.h"
+#include "text/listed_pieces.h"
 
 namespace starling {
 
 SentenceParts::SentenceParts(std::span<const std::string> sentences, const Vocabulary& source, int64_t most_tokens,
-                             const std::function<void()>& between)
+                             const std::function<void()>& between, const std::function<bool(size_t)>& begins_line)
     : sentences_(sentences.size()) {
+  const bool typed = !source.listed().tags().empty();
+  if (typed) most_tokens = std::max<int64_t>(most_tokens - 1, 1);  // for the tag
+  std::string tag;
   for (size_t i = 0; i < sentences.size(); ++i) {
     std::vector<std::string> parts = parts_that_fit(sentences[i], source, most_tokens);
     cut_ += parts.size() > 1;
+    if (!begins_line || begins_line(i)) tag.clear();
     for (std::string& part : parts) {
+      std::string_view text = part;
+      const int32_t own = source.take_tag(text);
+      if (typed) tagged_.push_back(own < 0 && !tag.empty() ? fmt::format("{} {}", tag, part) : part);
+      if (own >= 0 && source.listed().is_tag(own)) tag = source.piece(own);
       parts_.push_back(std::move(part));
       sentence_.push_back(i);
     }
@@ -31,7 +41,7 @@ std::vector<AlignedText> SentenceParts::join(std::span<const PartTranslation> tr
     std::vector<AlignedText> of_parts;
     for (; end < parts_.size() && sentence_[end] == sentence; ++end) {
       const PartTranslation& t = translations[end];
-      of_parts.push_back(links ? align(source.encode_with_bytes(parts_[end]), target, t.hypothesis) : AlignedText{t.text, {}});
+      of_parts.push_back(links ? align(text_tokens(parts_[end], source), target, t.hypothesis) : AlignedText{t.text, {}});
     }
     whole.push_back(joined_parts(std::span(parts_).subspan(begin, end - begin), of_parts));
     if (between) between();
@@ -40,7 +50,8 @@ std::vector<AlignedText> SentenceParts::join(std::span<const PartTranslation> tr
 }
 
 DocumentParts::DocumentParts(Document document, const Vocabulary& source, int64_t most_tokens, const std::function<void()>& between)
-    : document_(std::move(document)), sentences_(document_.sentences(), source, most_tokens, between) {}
+    : document_(std::move(document)),
+      sentences_(document_.sentences(), source, most_tokens, between, [this](size_t s) { return document_.begins_line(s); }) {}
 
 std::vector<AlignedText> DocumentParts::join(std::span<const PartTranslation> translations, const Vocabulary& source,
                                              const Vocabulary& target, bool all, const std::function<void()>& between) const {

@@ -26,12 +26,13 @@ struct PartTranslation {
 // Sentences as parts that fit the model.
 class SentenceParts {
  public:
-  /// No part exceeds `most_tokens` pieces of the source vocabulary; an empty sentence has no parts. `between` is called after each
-  /// sentence, whose time depends on its length.
+  /// No part exceeds `most_tokens` pieces of the source vocabulary; an empty sentence has no parts. A language's tag that is typed in front
+  /// of a line holds for all of its parts. `between` is called after each sentence, whose time depends on its length.
   SentenceParts(std::span<const std::string> sentences, const Vocabulary& source, int64_t most_tokens,
-                const std::function<void()>& between = {});
+                const std::function<void()>& between = {}, const std::function<bool(size_t sentence)>& begins_line = {});
 
-  const std::vector<std::string>& parts() const { return parts_; }
+  /// The parts as they are translated.
+  const std::vector<std::string>& parts() const { return tagged_.empty() ? parts_ : tagged_; }
   size_t sentence_of(size_t part) const { return sentence_[part]; }
   /// Returns the number of sentences that had to be split.
   int64_t cut() const { return cut_; }
@@ -42,7 +43,8 @@ class SentenceParts {
 
  private:
   std::vector<std::string> parts_;
-  std::vector<size_t> sentence_;  // index of each part's sentence
+  std::vector<std::string> tagged_;  // parts_ with the tags of their lines; empty if the vocabulary has no tags that are typed
+  std::vector<size_t> sentence_;     // index of each part's sentence
   size_t sentences_;
   int64_t cut_ = 0;
 };

@@ -1,24 +1,24 @@
 #include "decode/framing.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cstring>
 
-#include "text/language_match.h"
+#include "text/listed_pieces.h"
 
 namespace starling {
 namespace {
 
 constexpr const char* kBetweenSequences = " ||| ";  // of SearchOptions::suppress
 
-std::vector<int32_t> framed_source(std::vector<int32_t> ids, const Vocabulary& source, const SearchOptions& options, int64_t most,
-                                   bool& cut) {
+std::vector<int32_t> framed_source(std::vector<int32_t> ids, int32_t typed, const Vocabulary& source, const SearchOptions& options,
+                                   int64_t most, bool& cut) {
   if (ids.empty()) return ids;
-  const auto room = static_cast<size_t>(std::max<int64_t>(most, 1));
+  const std::vector<int32_t> prefix = source.listed().prefix_with(options.source_prefix_ids, typed);
+  const auto longer = std::ssize(prefix) - std::ssize(options.source_prefix_ids);
+  const auto room = static_cast<size_t>(std::max<int64_t>(most - longer, 1));
   cut = ids.size() > room;
   if (cut) ids.resize(room);
-  ids.insert(ids.begin(), options.source_prefix_ids.begin(), options.source_prefix_ids.end());
+  ids.insert(ids.begin(), prefix.begin(), prefix.end());
   ids.push_back(source.eos());
   return ids;
 }
@@ -32,6 +32,7 @@ SearchOptions with_prefixes(SearchOptions o, const Vocabularies& v) {
   o.blank_ids.clear();
   if (blank >= 0) o.blank_ids.push_back(blank);
   o.suppress_ids.clear();
+  for (const int32_t id : v.target().listed().without_piece()) o.suppress_ids.push_back({id});
   for (std::string_view rest = o.suppress; !rest.empty();) {
     const size_t end = std::min(rest.find(kBetweenSequences), rest.size());
     std::vector<int32_t> sequence = v.target().ids_of(rest.substr(0, end), "suppress");
@@ -44,32 +45,6 @@ SearchOptions with_prefixes(SearchOptions o, const Vocabularies& v) {
   return o;
 }
 
-SearchOptions into_language(SearchOptions o, const Languages& model, const std::string& target) {
-  const std::vector<std::string> targets = target_languages(model);
-  if (targets.empty() && !target.empty()) {
-    if (model.target.empty())
-      throw ConfigError(fmt::format(
-          "--target-language {}: the model does not say its languages; give its tag with --source-prefix or --target-prefix", target));
-    if (!same_language(target, model.target))
-      throw ConfigError(fmt::format("--target-language {}: the model translates into {}; leave it out", target, model.target));
-  }
-  if (targets.empty()) return o;
-  const auto found = std::find_if(targets.begin(), targets.end(), [&](const std::string& t) { return same_language(t, target); });
-  if (found == targets.end() && !target.empty())
-    throw ConfigError(fmt::format("--target-language {}: the model translates into {}", target, fmt::join(targets, ", ")));
-  if (targets.size() == 1 || (target.empty() && !o.source_prefix.empty())) return o;
-  if (target.empty())
-    throw ConfigError(fmt::format("the model translates into {}; choose one of them, such as --target-language {}",
-                                  fmt::join(targets, ", "), targets[0]));
-  const std::string tag = language_tag(*found);
-  if (o.source_prefix.find(tag) != std::string::npos) return o;  // with further tags
-  if (!o.source_prefix.empty())
-    throw ConfigError(fmt::format("source-prefix '{}' lacks {}, the tag of --target-language {}; leave one of the two out", o.source_prefix,
-                                  tag, target));
-  o.source_prefix = tag;
-  return o;
-}
-
 void require_room(const SearchOptions& o, const ModelConfig& config) {
   const int64_t longest = longest_sentence(config);
   for (const auto& [key, ids] : {std::pair{"source-prefix", &o.source_prefix_ids}, {"target-prefix", &o.target_prefix_ids}})
@@ -79,7 +54,8 @@ void require_room(const SearchOptions& o, const ModelConfig& config) {
 }
 
 std::vector<int32_t> source_tokens(std::string_view text, const Vocabulary& source, const SearchOptions& options, int64_t most, bool& cut) {
-  return framed_source(source.encode(text), source, options, most, cut);
+  const int32_t typed = source.take_tag(text);
+  return framed_source(source.encode(text), typed, source, options, most, cut);
 }
 
 std::vector<int32_t> source_of_pieces(std::string_view pieces, const Vocabulary& source, const SearchOptions& options, int64_t most,
@@ -92,7 +68,29 @@ std::vector<int32_t> source_of_pieces(std::string_view pieces, const Vocabulary&
     ids.push_back(id < 0 ? source.unk() : id);
   }
   if (!ids.empty() && ids.back() == source.eos()) ids.pop_back();
-  return framed_source(std::move(ids), source, options, most, cut);
+  const int32_t typed = !ids.empty() && source.listed().is_tag(ids[0]) ? ids[0] : -1;
+  if (typed >= 0) ids.erase(ids.begin());
+  return framed_source(std::move(ids), typed, source, options, most, cut);
+}
+
+EncodedLine text_tokens(std::string_view line, const Vocabulary& source) {
+  std::string_view text = line;
+  const int32_t typed = source.take_tag(text);
+  EncodedLine encoded = source.encode_with_bytes(text);
+  const int64_t taken = std::ssize(line) - std::ssize(text);
+  for (Range& r : encoded.bytes) r = {r.begin + taken, r.end + taken};
+  if (typed >= 0 && !source.listed().is_tag(typed)) {
+    encoded.ids.insert(encoded.ids.begin(), typed);
+    encoded.bytes.insert(encoded.bytes.begin(), {0, taken});
+  }
+  return encoded;
+}
+
+SearchOptions options_for(std::span<const int32_t> source_tokens, const Vocabulary& source, SearchOptions options) {
+  const size_t prefix = options.source_prefix_ids.size();
+  if (prefix < source_tokens.size() && source.listed().is_tag(source_tokens[prefix]))
+    options.source_prefix_ids.push_back(source_tokens[prefix]);
+  return options;
 }
 
 }  // namespace starling

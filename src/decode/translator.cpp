@@ -32,6 +32,7 @@ Translator::Translator(Model& model, const Vocabularies& vocabularies, const Sea
       vocabularies_(vocabularies),
       others_(std::move(others)),
       options_(with_prefixes(options, vocabularies)),
+      tags_(vocabularies.source(), options_),
       batch_sentences_(batch_sentences),
       max_source_tokens_(std::min(max_source_tokens, longest_sentence(model.config()) - 1)) {
   require_room(options_, model.config());
@@ -65,10 +66,9 @@ void Translator::translate_batch(Worker& worker, std::span<const size_t> which, 
   SearchModels models{{worker.model.get()}, weights_};
   for (const auto& other : worker.others) models.models.push_back(other.get());
   std::vector<SearchOptions> each;
-  if (options.size() > 1)
-    for (const size_t i : which) each.push_back(options[i]);
-  auto found = sampling_ ? draw_batch(worker, which, batch, each_step)
-                         : beam_search(models, batches, each.empty() ? options : each, &worker.work, each_step);
+  for (size_t i = 0; i < which.size(); ++i)
+    each.push_back(options_for(batch[i], vocabularies_.source(), options[options.size() == 1 ? 0 : which[i]]));
+  auto found = sampling_ ? draw_batch(worker, which, batch, each_step) : beam_search(models, batches, each, &worker.work, each_step);
   for (size_t i = 0; i < which.size(); ++i) {
     auto& result = results[which[i]];
     result.clear();
@@ -220,6 +220,7 @@ std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string
   std::vector<std::vector<int32_t>> sources(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
     bool cut = false;
+    if (!form_.source_pieces) tags_.see(lines[i]);
     sources[i] = source_of(lines[i], from, options_, most_text_tokens(), cut);
     truncated_ += cut;
   }
@@ -250,7 +251,7 @@ std::string Translator::alignment(std::string_view line, const Translation& tran
     if (!source.ids.empty()) source.ids.pop_back();  // the end of sentence
     source.bytes.resize(source.ids.size());
   } else {
-    source = vocabularies_.source().encode_with_bytes(line);
+    source = text_tokens(line, vocabularies_.source());
   }
   const auto room = static_cast<size_t>(std::max<int64_t>(most_text_tokens(), 1));
   if (source.ids.size() > room) source.ids.resize(room), source.bytes.resize(room);  // as source_tokens() cuts it

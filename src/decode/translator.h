@@ -85,7 +85,10 @@ class Translator {
   }
 
   // Sets the search options from now on.
-  void set_search(const SearchOptions& options) { options_ = with_prefixes(options, vocabularies_); }
+  void set_search(const SearchOptions& options) {
+    options_ = with_prefixes(options, vocabularies_);
+    tags_ = TagCheck(vocabularies_.source(), options_);
+  }
   // From now on draws translations instead of searching for them: options.n_best samples of each line, in the order of their numbers, with
   // the model's log-probability as their score. Sample n of line i (lines are counted over all calls) depends only on (key, i, n) and the
   // model. The length limit and what is allowed are those of the search options, and so are prefixes. Not with a sharded model or an
@@ -106,9 +109,14 @@ class Translator {
   void set_memory(SearchMemory memory) { memory_ = std::move(memory); }
   void set_watch(TranslatorWatch watch) { watch_ = std::move(watch); }
 
-  int64_t truncated() const { return truncated_; }          // number of lines cut so far
-  int64_t output_tokens() const { return output_tokens_; }  // of the best translations so far, including ends of sentences
-  SearchWork work() const;                                  // so far
+  // Returns what is wrong with the tags of the lines so far, as TagCheck::warning() does.
+  std::string tag_warning() const { return tags_.warning(); }
+  // The most tokens of a text that are translated, without prefix and end: fewer than asked for if the model has fewer positions.
+  int64_t most_text_tokens() const { return max_source_tokens_ - static_cast<int64_t>(options_.source_prefix_ids.size()); }
+  int64_t most_source_tokens() const { return max_source_tokens_; }  // with the prefix
+  int64_t truncated() const { return truncated_; }                   // number of lines cut so far
+  int64_t output_tokens() const { return output_tokens_; }           // of the best translations so far, including ends of sentences
+  SearchWork work() const;                                           // so far
 
  private:
   using Sources = std::vector<std::vector<int32_t>>;
@@ -133,7 +141,6 @@ class Translator {
   // `options` are those of all sentences, or of each.
   std::vector<std::vector<Translation>> translate_sources(const std::vector<Sources>& sources, std::span<const SearchOptions> options);
   void stop_if_asked();
-  int64_t most_text_tokens() const { return max_source_tokens_ - static_cast<int64_t>(options_.source_prefix_ids.size()); }
   void translate_batch(Worker& worker, std::span<const size_t> which, std::span<const Sources> sources,
                        std::span<const SearchOptions> options, std::vector<std::vector<Translation>>& results,
                        const std::function<void(double share)>& under_way) const;
@@ -146,6 +153,7 @@ class Translator {
   const Vocabularies& vocabularies_;
   const std::vector<EnsembleMember> others_;
   SearchOptions options_;
+  TagCheck tags_;
   std::optional<Sampling> sampling_;
   Form form_;
   std::vector<double> weights_;

@@ -211,6 +211,12 @@ std::string Document::words() const {
   return all;
 }
 
+bool Document::begins_line(size_t sentence) const {
+  if (sentence == 0) return true;
+  const auto begin = static_cast<size_t>(places_[sentence - 1].end), end = static_cast<size_t>(places_[sentence].begin);
+  return std::string_view(text_).substr(begin, end - begin).find_first_of(has_tags_ ? "\n<" : "\n") != std::string_view::npos;
+}
+
 bool Document::needs_links(size_t sentence) const {
   const MarkedSentence& s = marked_[sentence];
   return !s.tags.empty() || !std::all_of(s.kept.begin(), s.kept.end(), [&](const auto& kept) { return s.is_left_out(kept); });

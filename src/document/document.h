@@ -36,6 +36,8 @@ class Document {
   const std::vector<std::string>& sentences() const { return sentences_; }
   /// Returns the text to translate without placeholders and other kept parts, one sentence per line: for detecting the language.
   std::string words() const;
+  /// Returns whether a sentence is the first of its line, or of its block between tags.
+  bool begins_line(size_t sentence) const;
   /// Returns whether assemble() uses the links of this sentence's translation: it has tags, or placeholders that are passed to the model.
   bool needs_links(size_t sentence) const;
 

@@ -86,11 +86,11 @@ std::vector<std::vector<float>> pair_scores(Model& model, std::span<const Encode
 namespace {
 
 // Decodes one batch along its targets.
-void align_batch(Model& model, const Batch& batch, const SearchOptions& options, std::vector<std::vector<int32_t>>& alignments) {
+void align_batch(Model& model, const Vocabulary& vocabulary, const Batch& batch, const SearchOptions& options,
+                 std::vector<std::vector<int32_t>>& alignments) {
   const auto state = model.begin_decoding();
   const std::vector<int32_t> numbers = model.encode(*state, batch.source);
-  const auto prefix = static_cast<int64_t>(options.source_prefix_ids.size()),
-             given = static_cast<int64_t>(options.target_prefix_ids.size());
+  const auto given = static_cast<int64_t>(options.target_prefix_ids.size());
   const auto length = [](const PackedTokens& side, size_t b) { return side.offsets[b + 1] - side.offsets[b]; };
   std::vector<int32_t> row(numbers.size(), -1);  // of the step before
   for (int32_t step = 0;; ++step) {
@@ -111,6 +111,8 @@ void align_batch(Model& model, const Batch& batch, const SearchOptions& options,
     auto at = weights.begin();
     for (const size_t b : of_row) {
       const int64_t keys = length(batch.source, b) - (model.config().source_end ? 0 : 1);
+      const auto source = std::span(batch.source.tokens).subspan(static_cast<size_t>(batch.source.offsets[b]));
+      const int64_t prefix = std::ssize(options_for(source, vocabulary, options).source_prefix_ids);
       const auto text = at + std::clamp<int64_t>(keys - 1, 0, prefix), end = at + keys;
       if (step >= given)
         alignments[static_cast<size_t>(batch.sample_ids[b])].push_back(static_cast<int32_t>(std::max_element(text, end) - text));
@@ -122,10 +124,10 @@ void align_batch(Model& model, const Batch& batch, const SearchOptions& options,
 
 }  // namespace
 
-std::vector<std::vector<int32_t>> pair_alignments(Model& model, std::span<const EncodedPair> pairs, const SearchOptions& options,
-                                                  int64_t batch_tokens) {
+std::vector<std::vector<int32_t>> pair_alignments(Model& model, const Vocabulary& source, std::span<const EncodedPair> pairs,
+                                                  const SearchOptions& options, int64_t batch_tokens) {
   std::vector<std::vector<int32_t>> alignments(pairs.size());
-  for (const Batch& batch : make_batches(pairs, batch_tokens)) align_batch(model, batch, options, alignments);
+  for (const Batch& batch : make_batches(pairs, batch_tokens)) align_batch(model, source, batch, options, alignments);
   return alignments;
 }
 

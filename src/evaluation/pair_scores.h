@@ -33,8 +33,8 @@ std::string score_line(const std::vector<float>& scores, std::span<const int32_t
                        bool with_tokens);
 
 // Returns for each target token, without the options' target prefix and the end, the source token that it attends to most, counted without
-// the options' source prefix: the alignment of given translations. The end of the source stands for none.
-std::vector<std::vector<int32_t>> pair_alignments(Model& model, std::span<const EncodedPair> pairs, const SearchOptions& options,
-                                                  int64_t batch_tokens);
+// the source's prefix: the alignment of given translations. The end of the source stands for none.
+std::vector<std::vector<int32_t>> pair_alignments(Model& model, const Vocabulary& source, std::span<const EncodedPair> pairs,
+                                                  const SearchOptions& options, int64_t batch_tokens);
 
 }  // namespace starling

@@ -24,7 +24,7 @@ constexpr size_t kWarmUp = 500;              // sentences translated before timi
 
 // How the model translates the sample.
 SearchOptions search_of(const QuantizeOptions& o, const ModelDescription& model) {
-  SearchOptions search = with_prefixes(into_language(model.search, model.languages, o.target_language), model.vocabularies);
+  SearchOptions search = with_prefixes(into_language(model.search, model, o.target_language), model.vocabularies);
   if (o.beam > 0) search.beam = o.beam;
   search.n_best = 1;
   return search;

@@ -124,14 +124,14 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
     throw ConfigError(
         fmt::format("{}: its text is split by subword-nmt (bpe.model), which is not supported; fetch a newer package", folder.where("")));
   if (v.target.empty()) v.target = v.source;
-  const auto vocabulary = [&](const std::string& path, const std::vector<std::string>& list, bool written) {
+  const auto vocabulary = [&](const std::string& path, const std::vector<std::string>& list) {
     if (path.empty()) return Vocabulary::from_bytes(vocabulary_format::word_model(list, where), where);
-    return numbered_vocabulary(read_foreign(files, folder, path), list, written);
+    return numbered_vocabulary(read_foreign(files, folder, path), {list, {}});
   };
   const bool joint = v.source == v.target && source_list == target_list;
-  Vocabulary source = vocabulary(v.source, source_list, joint);
+  Vocabulary source = vocabulary(v.source, source_list);
   std::optional<Vocabulary> target;
-  if (!joint) target = vocabulary(v.target, target_list, true);
+  if (!joint) target = vocabulary(v.target, target_list);
   if (v.source.empty())
     notes.push_back(
         "There is no SentencePiece model, so text is tokens with spaces between them; name one by --vocab to translate plain text.");

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "text/language_codes.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -44,7 +45,7 @@ std::vector<std::string> all_rows(const Numbers& numbers, int64_t rows) {
   std::vector<std::string> pieces(static_cast<size_t>(rows));
   for (const auto& [number, piece] : numbers) pieces[static_cast<size_t>(number)] = piece;
   for (int64_t n = 0; n < rows; ++n)
-    if (!numbers.contains(n)) pieces[static_cast<size_t>(n)] = fmt::format("<row {}>", n);
+    if (!numbers.contains(n)) pieces[static_cast<size_t>(n)] = vocabulary_format::row_without_piece(n);
   return pieces;
 }
 
@@ -61,41 +62,77 @@ std::optional<HfSettings> settings_in(const ForeignFiles& folder, const char* na
   return HfSettings(folder.read(name), folder.where(name));
 }
 
-// Tokens that were added behind the pieces, with their numbers, where a file says them.
-Numbers added_tokens(const ForeignFiles& folder, int64_t rows) {
+struct AddedToken {
+  std::string content;
+  bool special = false;  // not written
+};
+using AddedTokens = std::map<int64_t, AddedToken>;  // by number
+
+// The tokens that a tokenizer numbers or writes as special ones: additional_special_tokens.
+std::vector<std::string> special_tokens(const ForeignFiles& folder) {
+  std::vector<std::string> tokens;
+  for (const char* name : {"special_tokens_map.json", kTokenizerSettings}) {
+    const auto settings = settings_in(folder, name);
+    const nlohmann::json* const list = settings ? settings->find("additional_special_tokens") : nullptr;
+    if (!list || !list->is_array() || list->empty()) continue;
+    for (const nlohmann::json& token : *list)
+      if (auto content = content_of(token)) tokens.push_back(std::move(*content));
+    return tokens;
+  }
+  return tokens;
+}
+
+// Tokens that were added to the pieces, where a file says their numbers. Padding behind the last row is left out, as in vocab.json.
+AddedTokens added_tokens(const ForeignFiles& folder, int64_t rows) {
   Numbers numbers;
+  std::set<std::string> special;
+  for (std::string& token : special_tokens(folder)) special.insert(std::move(token));
+  const auto take = [&](int64_t number, const std::string& content, const nlohmann::json& token, const std::string& where) {
+    if (content == kPad && number == rows) return;
+    take_number(numbers, number, content, rows, where);
+    if (token.is_object() && token.contains("special") && token["special"] == true) special.insert(content);
+  };
   if (const auto tokenizer = settings_in(folder, kTokenizer))
     if (const nlohmann::json* const list = tokenizer->find("added_tokens"); list && list->is_array())
       for (const nlohmann::json& token : *list) {
         const auto content = content_of(token);
         if (!content || !token.is_object() || !token.contains("id") || !token["id"].is_number_unsigned()) continue;
-        take_number(numbers, static_cast<int64_t>(std::min<uint64_t>(token["id"].get<uint64_t>(), INT64_MAX)), *content, rows,
-                    tokenizer->where());
+        take(static_cast<int64_t>(std::min<uint64_t>(token["id"].get<uint64_t>(), INT64_MAX)), *content, token, tokenizer->where());
       }
   if (const auto settings = settings_in(folder, kTokenizerSettings))
     if (const nlohmann::json* const map = settings->find("added_tokens_decoder"); map && map->is_object())
       for (const auto& [number, token] : map->items()) {
         const auto content = content_of(token);
         if (!content || number.empty() || number.size() > 9 || number.find_first_not_of("0123456789") != std::string::npos) continue;
-        take_number(numbers, std::stoll(number), *content, rows, settings->where());
+        take(std::stoll(number), *content, token, settings->where());
       }
   constexpr const char* kAdded = "added_tokens.json";
   if (folder.has(kAdded))
     for (const auto& [number, token] : numbers_of_file(folder, kAdded, rows))
       take_number(numbers, number, token, rows, folder.where(kAdded));
-  return numbers;
+  AddedTokens added;
+  for (const auto& [number, token] : numbers) added[number] = {token, special.contains(token)};
+  return added;
 }
 
-// The list of tokens that a tokenizer numbers from `first` on, in this order.
-void number_listed(const ForeignFiles& folder, int64_t first, int64_t rows, Numbers& numbers) {
-  for (const char* name : {"special_tokens_map.json", kTokenizerSettings}) {
-    const auto settings = settings_in(folder, name);
-    const nlohmann::json* const list = settings ? settings->find("additional_special_tokens") : nullptr;
-    if (!list || !list->is_array() || list->empty()) continue;
-    for (const nlohmann::json& token : *list)
-      if (const auto content = content_of(token)) take_number(numbers, first++, *content, rows, settings->where());
-    return;
+// How an added token is found in text. The symbols of every tokenizer are not: text must not be able to end a sentence.
+void find_added(const AddedToken& token, std::map<std::string, vocabulary_format::Found>& found) {
+  using vocabulary_format::Found;
+  constexpr const char* kSymbols[] = {"<s>", "</s>", "<unk>", kPad, "<mask>"};
+  if (token.content.empty() || std::find(std::begin(kSymbols), std::end(kSymbols), token.content) != std::end(kSymbols)) return;
+  const bool language = token.special && (is_m2m_language(token.content) || is_nllb_language(token.content));
+  found[token.content] = language || vocabulary_format::has_form_of_tag(token.content) ? Found::tag
+                         : token.special                                               ? Found::added_symbol
+                                                                                       : Found::added;
+}
+
+// MarianMT's added tokens. They go before the pieces of vocab.json, as in transformers.
+std::vector<std::string> with_added(Numbers numbers, const AddedTokens& added, int64_t rows) {
+  for (const auto& [number, token] : added) {
+    std::erase_if(numbers, [&](const auto& n) { return n.second == token.content; });
+    numbers[number] = token.content;
   }
+  return all_rows(numbers, rows);
 }
 
 void require_number(const std::vector<std::string>& pieces, int64_t number, const char* piece, const char* key, const std::string& where) {
@@ -107,7 +144,8 @@ void require_number(const std::vector<std::string>& pieces, int64_t number, cons
 }
 
 // M2M-100: vocab.json, tokens of languages behind it. NLLB: the SentencePiece model's order behind four special tokens, then languages.
-std::vector<std::string> many_languages(const ForeignFiles& folder, const HfConfig& c, const ForeignFile& model) {
+std::vector<std::string> many_languages(const ForeignFiles& folder, const HfConfig& c, const ForeignFile& model,
+                                        std::map<std::string, vocabulary_format::Found>& found) {
   const int64_t rows = c.target_rows;
   Numbers numbers;
   if (folder.has(kVocabulary)) {
@@ -125,9 +163,15 @@ std::vector<std::string> many_languages(const ForeignFiles& folder, const HfConf
   }
   if (static_cast<int64_t>(numbers.size()) == rows) return all_rows(numbers, rows);  // as in an export of ours
   const int64_t first = numbers.empty() ? 0 : numbers.rbegin()->first + 1;
-  const Numbers added = added_tokens(folder, rows);
-  for (const auto& [number, token] : added) take_number(numbers, number, token, rows, folder.where(""));
-  if (added.lower_bound(first) == added.end()) number_listed(folder, first, rows, numbers);
+  AddedTokens added = added_tokens(folder, rows);
+  if (added.lower_bound(first) == added.end()) {
+    int64_t number = first;
+    for (std::string& token : special_tokens(folder)) added[number++] = {std::move(token), true};
+  }
+  for (const auto& [number, token] : added) {
+    take_number(numbers, number, token.content, rows, folder.where(""));
+    find_added(token, found);
+  }
   if (numbers.lower_bound(first) == numbers.end())
     throw ConfigError(fmt::format(
         "{}: no file says which numbers the languages have; fetch tokenizer.json, tokenizer_config.json, special_tokens_map.json "
@@ -140,7 +184,7 @@ std::vector<std::string> many_languages(const ForeignFiles& folder, const HfConf
 void name_padding(std::vector<std::string>& pieces, const HfConfig& c, int64_t pad, const std::string& where) {
   if (pad < 0) return;
   std::string& piece = pieces.at(static_cast<size_t>(pad));
-  if (piece.starts_with("<row ")) piece = kPad;
+  if (vocabulary_format::is_row_without_piece(piece)) piece = kPad;
   if (piece == kPad || (c.family == HfFamily::m2m_100 && piece == "<s>")) return;
   throw ConfigError(fmt::format("{}: pad_token_id is the number of '{}', not of {}; such a model cannot be imported", where, piece, kPad));
 }
@@ -168,15 +212,20 @@ HfPieces hf_pieces(FileSystem& files, const ForeignFiles& folder, const HfConfig
     if (!folder.has(kVocabulary))
       throw ConfigError(fmt::format("{}: there is no vocab.json with the numbers of the pieces; fetch it too", folder.where("")));
     const bool apart = !c.shared && folder.has(kTargetVocabulary);
-    p.source = all_rows(numbers_of_file(folder, kVocabulary, c.source_rows), c.source_rows);
-    p.target = all_rows(numbers_of_file(folder, apart ? kTargetVocabulary : kVocabulary, c.target_rows), c.target_rows);
+    const AddedTokens added = added_tokens(folder, std::min(c.source_rows, c.target_rows));
+    for (const auto& [number, token] : added) find_added(token, p.found);
+    p.source = with_added(numbers_of_file(folder, kVocabulary, c.source_rows), added, c.source_rows);
+    p.target = with_added(numbers_of_file(folder, apart ? kTargetVocabulary : kVocabulary, c.target_rows), added, c.target_rows);
     name_padding(p.source, c, c.pad < c.source_rows ? c.pad : -1, where);
-    p.written = true;
   } else {
     const ForeignFile model = read_foreign(files, folder, p.source_model);
     if (const auto why = vocabulary_format::defect(model.content))
       throw DataError(fmt::format("{}: not a SentencePiece model ({})", model.where, *why));
-    p.source = p.target = many_languages(folder, c, model);
+    p.source = p.target = many_languages(folder, c, model, p.found);
+    std::set<std::string_view> own;
+    for (const auto& piece : vocabulary_format::pieces(model.content)) own.insert(piece.text);
+    for (const std::string& piece : p.source)
+      if ((is_m2m_language(piece) || is_nllb_language(piece)) && !own.contains(piece)) p.found[piece] = vocabulary_format::Found::tag;
   }
   name_padding(p.target, c, c.pad, where);
   require_number(p.target, c.end, "</s>", "eos_token_id", where);
@@ -187,9 +236,9 @@ Vocabularies hf_vocabularies(FileSystem& files, const ForeignFiles& folder, cons
   const ForeignFile source = read_foreign(files, folder, p.source_model),
                     target = p.target_model == p.source_model ? source : read_foreign(files, folder, p.target_model);
   const bool joint = source.content == target.content && p.source == p.target;
-  Vocabulary of_source = numbered_vocabulary(source, p.source, p.written && joint);
+  Vocabulary of_source = numbered_vocabulary(source, {p.source, p.found});
   std::optional<Vocabulary> of_target;
-  if (!joint) of_target = numbered_vocabulary(target, p.target, p.written);
+  if (!joint) of_target = numbered_vocabulary(target, {p.target, p.found});
   return Vocabularies(std::move(of_source), std::move(of_target));
 }
 

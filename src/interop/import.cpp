@@ -23,6 +23,7 @@ ImportedModel import_model(FileSystem& files, const ImportOptions& o) {
                             ? read_ct2_model(files, *m.folder, read_foreign(files, *m.folder, m.weights), o.vocabularies)
                         : m.kind == ModelKind::hf ? read_hf(files, *m.folder, o.vocabularies, languages)
                                                   : read_marian(files, *m.folder, m.marian, o.vocabularies);
+  set_typed_tag(model, languages.target);
   if (!languages.source.empty()) model.languages.source = languages.source;
   if (!languages.target.empty()) model.languages.target = languages.target;
   refuse_own_input({"--output", o.output}, {{"the model", o.from}});

@@ -1,11 +1,15 @@
 #include "interop/imported_model.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 
 #include "decode/framing.h"
 #include "interop/foreign_array.h"
 #include "tensor/finite.h"
+#include "text/language_codes.h"
+#include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
@@ -48,6 +52,21 @@ void require_complete(const ImportedModel& m) {
 }
 
 }  // namespace
+
+void set_typed_tag(ImportedModel& m, const std::string& target) {
+  std::vector<std::string> tags = typed_tags(m.vocabularies.source());
+  std::erase_if(tags, [](const std::string& tag) { return !vocabulary_format::has_form_of_tag(tag); });
+  if (tags.empty()) return;
+  const std::string tag = language_piece(tags, target);
+  if (!target.empty() && tag.empty()) m.notes.push_back(fmt::format("It has no tag for {}.", target));
+  if (!tag.empty()) m.search.source_prefix = tag;
+  if (!m.search.source_prefix.empty())
+    m.notes.push_back(fmt::format("source-prefix: {}, which decode.yml has and translate's options can change.", m.search.source_prefix));
+  m.notes.push_back(
+      fmt::format("Its sources begin with the tag of the target language: {}. Choose one by --target-language, here or for "
+                  "translate, or begin each line with one.",
+                  fmt::join(tags, ", ")));
+}
 
 void publish_imported(FileSystem& files, const std::string& directory, const ImportedModel& model) {
   check(model.config);

@@ -29,6 +29,10 @@ struct ImportedModel {
   std::vector<Part> further_files;  // kept with the model: its licence and README
 };
 
+// If sources of the model begin with a tag of the target language, such as >>fra<<: makes that of `target`, unless that is empty, the
+// prefix, and appends notes with the prefix and the tags.
+void set_typed_tag(ImportedModel& model, const std::string& target);
+
 // The licence, README and metadata of a folder, to be kept with the model.
 std::vector<Part> further_files(const ForeignFiles& folder);
 

@@ -95,14 +95,13 @@ void turn_output(std::map<std::string, ForeignArray>& arrays, const std::string&
   arrays.emplace(array.name, std::move(array));
 }
 
-Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const std::string& path, const std::string& numbers, bool written,
-                         int64_t rows) {
+Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const std::string& path, const std::string& numbers, int64_t rows) {
   ForeignFile model = read_foreign(files, folder, path);
   if (numbers.empty()) return Vocabulary::from_bytes(std::move(model.content), model.where);
   const ForeignFile list = read_foreign(files, folder, numbers);
   std::vector<std::string> pieces = marian_pieces(list.content, list.where);
-  for (auto n = static_cast<int64_t>(pieces.size()); n < rows; ++n) pieces.push_back(fmt::format("<row {}>", n));
-  return numbered_vocabulary(model, pieces, written);
+  for (auto n = static_cast<int64_t>(pieces.size()); n < rows; ++n) pieces.push_back(vocabulary_format::row_without_piece(n));
+  return numbered_vocabulary(model, {std::move(pieces), {}});
 }
 
 }  // namespace
@@ -172,9 +171,9 @@ ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const M
     return found == arrays.end() || found->shape.empty() ? 0 : found->shape[0];
   };
   const bool joint = v.source == v.target && v.source_numbers == v.target_numbers;
-  Vocabulary source = vocabulary_of(files, folder, v.source, v.source_numbers, joint, rows("encoder_Wemb"));
+  Vocabulary source = vocabulary_of(files, folder, v.source, v.source_numbers, rows("encoder_Wemb"));
   std::optional<Vocabulary> target;
-  if (!joint) target = vocabulary_of(files, folder, v.target, v.target_numbers, true, rows("decoder_Wemb"));
+  if (!joint) target = vocabulary_of(files, folder, v.target, v.target_numbers, rows("decoder_Wemb"));
   for (const std::string& file : folder.names())
     if (file.starts_with("lex.")) notes.push_back(fmt::format("{}, a lexical shortlist, is not needed: all pieces are considered.", file));
   if (folder.has("preprocess.sh"))

@@ -1,11 +1,11 @@
 // The vocabularies of a foreign model.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "interop/foreign_files.h"
 #include "text/vocabulary.h"
+#include "text/vocabulary_format.h"
 
 namespace starling {
 
@@ -17,6 +17,6 @@ struct VocabularyFiles {
 };
 
 // The vocabulary of a SentencePiece model with these pieces by number (vocabulary_format::renumbered).
-Vocabulary numbered_vocabulary(const ForeignFile& model, std::span<const std::string> pieces, bool written);
+Vocabulary numbered_vocabulary(const ForeignFile& model, const vocabulary_format::Listing& listing);
 
 }  // namespace starling

@@ -1,5 +1,6 @@
 #include "starling/model.h"
 
+#include "decode/framing.h"
 #include "interop/export.h"
 #include "interop/usable_model.h"
 #include "library/describe.h"
@@ -17,7 +18,7 @@ v0::ModelInfo info_of(const ModelDescription& d) {
                      .reads_source_end = d.config.source_end,
                      .unknown_token = d.vocabularies.target().token(d.vocabularies.target().unk()),
                      .end_token = d.vocabularies.target().token(d.vocabularies.target().eos())};
-  for (const std::string& each : d.languages.directions) {
+  for (const std::string& each : languages_with_tags(d).directions) {
     auto [source, target] = parse_direction(each, "directions");
     info.directions.push_back({std::move(source), std::move(target)});
   }

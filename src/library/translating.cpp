@@ -9,6 +9,7 @@
 #include "decode/document_parts.h"
 #include "library/guarded.h"
 #include "library/impl.h"
+#include "text/listed_pieces.h"
 
 namespace starling {
 namespace {
@@ -222,12 +223,16 @@ v0::Translation v0::Translator::Impl::translation_of(const Candidates& candidate
 
 std::vector<std::pair<int, int>> v0::Translator::Impl::alignment_of(const ::starling::Hypothesis& h, const std::string& source,
                                                                     SentenceForm form) const {
-  const int64_t count = form == SentenceForm::text ? std::ssize(vocabularies().source().encode(source))
-                        : source.empty()           ? 0
-                                                   : std::count(source.begin(), source.end(), ' ') + 1;
+  const Vocabulary& vocabulary = vocabularies().source();
+  std::string_view text = source;
+  const int32_t tag = vocabulary.take_tag(text);
+  const int typed = vocabulary.listed().is_tag(tag) ? 1 : 0;  // a token of source_tokens(), which the search does not count
+  const int64_t count = (tag >= 0 && typed == 0 ? 1 : 0) + (form == SentenceForm::text ? std::ssize(vocabulary.encode(text))
+                                                            : text.empty()             ? 0
+                                                                                       : std::count(text.begin(), text.end(), ' ') + 1);
   std::vector<std::pair<int, int>> pairs;
   for (size_t t = 0; t < h.tokens.size() && t < h.alignment.size(); ++t)
-    if (h.alignment[t] < count) pairs.emplace_back(h.alignment[t], static_cast<int>(t));
+    if (h.alignment[t] < count) pairs.emplace_back(h.alignment[t] + typed, static_cast<int>(t));
   std::sort(pairs.begin(), pairs.end());
   return pairs;
 }

@@ -46,6 +46,7 @@ SchedulerLimits unlimited(int64_t rows) {
 std::vector<std::string> tokens_of(const Vocabulary& vocabulary, std::string_view sentence, const std::function<bool()>& stop) {
   Stopping stopping(stop);
   std::vector<std::string> tokens;
+  if (const int32_t tag = vocabulary.take_tag(sentence); tag >= 0) tokens.push_back(vocabulary.token(tag));
   while (!sentence.empty()) {
     const size_t first = first_bytes(sentence, kSplitAtOnce);
     for (const int32_t id : vocabulary.encode(sentence.substr(0, first))) tokens.push_back(vocabulary.token(id));

@@ -21,10 +21,11 @@ SearchOptions for_translations(SearchOptions search, int64_t translations) {
 // The options of each direction.
 std::vector<SearchOptions> searches_of(const ModelDescription& d, const std::vector<Direction>& directions, const ModelOptions& options) {
   std::vector<SearchOptions> all;
-  const bool tagged = !language_tags(d.languages).empty();  // else the command line may call its languages as it likes
+  const bool tagged = !language_tags(d.languages).empty();
   for (const Direction& direction : directions) {
     SearchOptions search = options.search(d.search);
-    if (tagged) search = into_language(std::move(search), d.languages, direction.target);
+    // Without a tag the command line may call the languages as it likes.
+    if (tagged || !target_tag(d, direction.target).empty()) search = into_language(std::move(search), d, direction.target);
     all.push_back(with_prefixes(std::move(search), d.vocabularies));
   }
   return all;
@@ -103,7 +104,7 @@ std::string files_state(const std::string& directory) {
 
 FoundModel find_model(FileSystem& files, const ModelSource& source, const ModelOptions& options) {
   ModelDescription description = describe_model(files, options.on_demand.usable(source.path, options.on_demand.say));
-  std::vector<Direction> directions = served_directions(source, description.languages);
+  std::vector<Direction> directions = served_directions(source, languages_with_tags(description));
   std::string state = files_state(description.directory);
   const int64_t bytes = bytes_of_weights(files, description, options.compute);
   return {std::move(description), std::move(directions), std::move(state), bytes};
@@ -131,6 +132,12 @@ std::shared_ptr<ServedModel> load_found(FileSystem& files, FoundModel found, con
     throw DataError(fmt::format(
         "{}: has changed while it was read, and may be half of one model and half of another; make a new model beside it and rename it",
         directory));
+  for (const SearchOptions& search : searches_of(loaded.description, found.directions, options))
+    if (TagCheck(loaded.description.vocabularies.source(), search).needs_tags())
+      options.on_demand.say(
+          fmt::format("{}: each text must begin with a tag of the target language, such as {}; name a language that has one: "
+                      "--model en-fr={}",
+                      directory, typed_tags(loaded.description.vocabularies.source()).front(), directory));
   const SearchBudget granted = budget(loaded);
   auto model = std::make_shared<ServedModel>(std::move(loaded), std::move(found.directions), options, granted, found.weight_bytes, metrics);
   model->translate({"Hello, world!"}, model->directions().front());

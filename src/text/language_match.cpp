@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "text/language_codes.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -81,6 +82,8 @@ std::string comparable_language(std::string_view code) {
   for (char& c : all) c = c == '_' ? '-' : ascii_lower(c);
   for (const Renamed& r : kAliases)
     if (all == r.code) return std::string(r.now);
+  if (const std::string two = two_letter_language(main_of(all)); !two.empty()) all.replace(0, 3, two);
+  if (all == "pob") return "pt-br";  // as OPUS-MT calls it
   for (const Renamed& r : kMains)
     if (main_of(all) == r.code) return all.replace(0, r.code.size(), r.now);
   return all;

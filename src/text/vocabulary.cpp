@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "text/canonical_text.h"
+#include "text/listed_pieces.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -58,7 +59,7 @@ Vocabulary Vocabulary::from_bytes(std::string bytes, const std::string& name) {
 }
 
 Vocabulary::Vocabulary(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, std::string bytes, const std::string& name)
-    : processor_(std::move(processor)), bytes_(std::move(bytes)) {
+    : processor_(std::move(processor)), bytes_(std::move(bytes)), listed_(std::make_unique<ListedPieces>(bytes_)) {
   size_ = vocabulary_format::numbered(bytes_);
   unk_ = processor_->unk_id();
   bos_ = processor_->bos_id() < size_ ? processor_->bos_id() : -1;
@@ -74,53 +75,102 @@ Vocabulary::Vocabulary(Vocabulary&&) noexcept = default;
 Vocabulary& Vocabulary::operator=(Vocabulary&&) noexcept = default;
 Vocabulary::~Vocabulary() = default;
 
-template <typename Piece>
-std::vector<Piece> Vocabulary::cut(std::string_view text) const {
-  std::vector<Piece> pieces, of_part;
-  while (!text.empty()) {
-    const std::string_view part = text.substr(0, first_part(text));
-    text.remove_prefix(part.size());
-    const auto status = processor_->Encode(part, &of_part);
-    if (!status.ok()) throw DataError(fmt::format("a line of {} bytes could not be cut into pieces: {}", part.size(), status.ToString()));
-    if constexpr (std::is_same_v<Piece, int>)
-      for (int& id : of_part) id = id < size_ ? id : unk_;
-    pieces.insert(pieces.end(), of_part.begin(), of_part.end());
+void Vocabulary::each_part(std::string_view text, const std::function<void(std::string_view)>& part,
+                           const std::function<void(int32_t, std::string_view)>& token) const {
+  for (auto [rest, id] : listed_->parts(text)) {
+    if (id >= 0) {
+      token(id, rest);
+      continue;
+    }
+    while (!rest.empty()) {
+      const std::string_view first = rest.substr(0, first_part(rest));
+      rest.remove_prefix(first.size());
+      part(first);
+    }
   }
-  return pieces;
 }
 
-std::vector<std::string> Vocabulary::pieces(std::string_view text) const { return cut<std::string>(text); }
+std::vector<int> Vocabulary::cut(std::string_view text) const {
+  std::vector<int> ids, of_part;
+  std::vector<std::string> pieces;
+  const auto encode = [&](std::string_view part, auto* to) {
+    const auto status = processor_->Encode(part, to);
+    if (!status.ok()) throw DataError(fmt::format("a line of {} bytes could not be cut into pieces: {}", part.size(), status.ToString()));
+  };
+  const auto part = [&](std::string_view text) {
+    encode(text, &of_part);
+    const bool look = listed_->any_whole() && std::find(of_part.begin(), of_part.end(), unk_) != of_part.end();
+    if (look) encode(text, &pieces);
+    for (size_t i = 0; i < of_part.size(); ++i) {
+      int id = of_part[i] < size_ ? of_part[i] : unk_;
+      if (look && of_part[i] == unk_) id = std::max(listed_->whole(pieces[i]), -1);
+      ids.push_back(id < 0 ? unk_ : id);
+    }
+  };
+  each_part(text, part, [&](int32_t id, std::string_view) { ids.push_back(id); });
+  return ids;
+}
+
+std::vector<std::string> Vocabulary::pieces(std::string_view text) const {
+  std::vector<std::string> all;
+  const auto part = [&](std::string_view text) {
+    std::vector<std::string> of_part;
+    const auto status = processor_->Encode(text, &of_part);
+    if (!status.ok()) throw DataError(fmt::format("a line of {} bytes could not be cut into pieces: {}", text.size(), status.ToString()));
+    std::move(of_part.begin(), of_part.end(), std::back_inserter(all));
+  };
+  each_part(text, part, [&](int32_t, std::string_view token) { all.emplace_back(token); });
+  return all;
+}
 
 EncodedLine Vocabulary::cut_with_bytes(std::string_view text) const {
   EncodedLine line;
-  for (int64_t begin = 0; !text.empty();) {
-    const std::string_view part = text.substr(0, first_part(text));
-    const auto pieces = processor_->EncodeAsImmutableProto(part);
+  const auto range = [&](std::string_view part, int64_t begin, int64_t end) {
+    const int64_t at = part.data() - text.data();
+    line.bytes.push_back({at + begin, at + end});
+  };
+  const auto part = [&](std::string_view of_text) {
+    const auto pieces = processor_->EncodeAsImmutableProto(of_text);
     for (const auto& piece : pieces.pieces()) {
-      line.ids.push_back(static_cast<int64_t>(piece.id()) < size_ ? static_cast<int32_t>(piece.id()) : unk_);
-      line.bytes.push_back({begin + piece.begin(), begin + piece.end()});
+      auto id = static_cast<int32_t>(piece.id());
+      if (id == unk_) id = listed_->whole(piece.piece());
+      line.ids.push_back(id < 0 || id >= size_ ? unk_ : id);
+      range(of_text, piece.begin(), piece.end());
     }
-    begin += static_cast<int64_t>(part.size());
-    text.remove_prefix(part.size());
-  }
+  };
+  each_part(text, part, [&](int32_t id, std::string_view token) {
+    line.ids.push_back(id);
+    range(token, 0, std::ssize(token));
+  });
   return line;
+}
+
+int32_t Vocabulary::take_tag(std::string_view& text) const {
+  const std::string_view unknown = listed_->unknown_tag(text);
+  if (unknown.empty()) return listed_->take_tag(text);
+  text.remove_prefix(static_cast<size_t>(unknown.data() + unknown.size() - text.data()));
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return unk_;
 }
 
 bool Vocabulary::is_unknown(int32_t id) const { return id == unk_ || processor_->IsByte(id); }
 bool Vocabulary::all_known(std::span<const int32_t> ids) const {
   return std::none_of(ids.begin(), ids.end(), [&](int32_t id) { return is_unknown(id); });
 }
-bool Vocabulary::knows(std::string_view text) const { return !is_unknown(processor_->PieceToId(text)) || all_known(cut<int>(text)); }
+bool Vocabulary::knows(std::string_view text) const {
+  const int id = processor_->PieceToId(text);
+  return (!is_unknown(id) && id < size_ && !processor_->IsUnused(id)) || all_known(cut(text));
+}
 
-std::vector<int32_t> Vocabulary::encode_as_it_stands(std::string_view text) const { return cut<int>(text); }
+std::vector<int32_t> Vocabulary::encode_as_it_stands(std::string_view text) const { return cut(text); }
 
 EncodedLine Vocabulary::encode_as_it_stands_with_bytes(std::string_view text) const { return cut_with_bytes(text); }
 
 std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
-  std::vector<int32_t> ids = cut<int>(text);
+  std::vector<int32_t> ids = cut(text);
   if (all_known(ids)) return ids;
   const auto canonical = canonical_text(text, [&](std::string_view part) { return knows(part); });
-  return canonical ? cut<int>(canonical->text) : ids;
+  return canonical ? cut(canonical->text) : ids;
 }
 
 EncodedLine Vocabulary::encode_with_bytes(std::string_view text) const {
@@ -134,11 +184,49 @@ EncodedLine Vocabulary::encode_with_bytes(std::string_view text) const {
   return line;
 }
 
-DecodedLine Vocabulary::decode_with_bytes(std::span<const int32_t> ids) const {
-  check_ids(ids);
+DecodedLine Vocabulary::decoded(std::span<const int32_t> ids) const {
   const auto pieces = processor_->DecodeIdsAsImmutableProto(std::vector<int>(ids.begin(), ids.end()));
   DecodedLine line{pieces.text(), {}};
   for (const auto& piece : pieces.pieces()) line.bytes.push_back({piece.begin(), piece.end()});
+  return line;
+}
+
+// SentencePiece writes what stands between pieces that it does not write. It drops a space at the beginning of a text, but here that is
+// often not the beginning. Each side of an added token gets a space.
+DecodedLine Vocabulary::decode_with_bytes(std::span<const int32_t> ids) const {
+  check_ids(ids);
+  const auto ours = [&](int32_t id) { return listed_->written(id); };
+  if (std::none_of(ids.begin(), ids.end(), ours)) return decoded(ids);
+  DecodedLine line;
+  bool after_added = false;
+  // Appends a text whose piece number `first` is the first that can be seen, and gets the space in front.
+  const auto append = [&](const DecodedLine& more, size_t first, bool space) {
+    space = space && !line.text.empty();
+    const int64_t offset = std::ssize(line.text) + space;
+    for (size_t i = 0; i < more.bytes.size(); ++i)
+      line.bytes.push_back({more.bytes[i].begin + offset - (space && i == first), more.bytes[i].end + offset});
+    if (space) line.text += ' ';
+    line.text += more.text;
+  };
+  for (size_t begin = 0, end; begin < ids.size(); begin = end) {
+    end = begin + 1;
+    if (ours(ids[begin])) {
+      std::string text = piece(ids[begin]);
+      const bool added = listed_->found(ids[begin]) == vocabulary_format::Found::added;
+      for (size_t at; !added && (at = text.find(kSpaceMark)) != std::string::npos;) text.replace(at, kSpaceMark.size(), " ");
+      if (!added && line.text.empty() && text.starts_with(' ')) text.erase(0, 1);
+      const bool apart = added ? !line.text.ends_with(' ') : after_added && !text.starts_with(' ');
+      append({text, {{0, std::ssize(text)}}}, 0, apart);
+      after_added = added;
+      continue;
+    }
+    while (end < ids.size() && !ours(ids[end])) ++end;
+    const auto part = ids.subspan(begin, end - begin);
+    const auto seen = std::find_if(part.begin(), part.end(), [&](int32_t id) { return !processor_->IsControl(id); });
+    const bool space = seen != part.end() && (after_added || processor_->IdToPiece(*seen).starts_with(kSpaceMark));
+    append(decoded(part), static_cast<size_t>(seen - part.begin()), space);
+    after_added = after_added && seen == part.end();
+  }
   return line;
 }
 
@@ -150,6 +238,7 @@ void Vocabulary::check_ids(std::span<const int32_t> ids) const {
 
 std::string Vocabulary::decode(std::span<const int32_t> ids) const {
   check_ids(ids);
+  if (std::any_of(ids.begin(), ids.end(), [&](int32_t id) { return listed_->written(id); })) return decode_with_bytes(ids).text;
   std::string text;
   const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
   if (!status.ok()) throw DataError(fmt::format("{} ids could not be turned into text: {}", ids.size(), status.ToString()));
@@ -158,7 +247,7 @@ std::string Vocabulary::decode(std::span<const int32_t> ids) const {
 
 int32_t Vocabulary::id_of(const std::string& piece) const {
   const int id = processor_->PieceToId(piece);
-  return id < size_ && processor_->IdToPiece(id) == piece ? id : -1;
+  return id < size_ && processor_->IdToPiece(id) == piece ? id : listed_->id_of(piece);
 }
 
 int32_t Vocabulary::token_id(const std::string& token) const {
@@ -187,7 +276,8 @@ std::vector<int32_t> Vocabulary::ids_of(std::string_view pieces, const std::stri
 
 std::string Vocabulary::piece(int32_t id) const {
   CHECK(id >= 0 && id < size_, "id {} of {} pieces", id, size_);
-  return processor_->IdToPiece(id);
+  const std::string* const listed = listed_->text(id);
+  return listed ? *listed : processor_->IdToPiece(id);
 }
 
 }  // namespace starling

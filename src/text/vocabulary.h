@@ -31,6 +31,7 @@ struct DecodedLine {
 };
 
 class FileSystem;
+class ListedPieces;
 
 class Vocabulary {
  public:
@@ -45,7 +46,8 @@ class Vocabulary {
   ~Vocabulary();
 
   /// Returns the ids of a line of text, without end of sentence; empty for blank text. If the line contains something that the vocabulary
-  /// does not know, the ids are those of its canonical_text(). Safe to call from several threads.
+  /// does not know, the ids are those of its canonical_text(). A tag of a language is text here, see take_tag(). Safe to call from several
+  /// threads.
   std::vector<int32_t> encode(std::string_view text) const;
   /// The same without canonical_text(): for training text, whose tokens must not change for a resumed run.
   std::vector<int32_t> encode_as_it_stands(std::string_view text) const;
@@ -77,13 +79,23 @@ class Vocabulary {
   int32_t eos() const { return eos_; }
   int32_t pad() const { return pad_; }  // never produced; -1: none, as in every vocabulary that Starling trains
 
+  /// What the tokenizer of an imported model finds in text beside SentencePiece; empty for vocabularies that Starling trains.
+  const ListedPieces& listed() const { return *listed_; }
+  /// Takes the tag of a language, and the spaces around it, from the head of a source, and returns its id: unk() for what only looks like
+  /// one, such as >>xyz<<, as OPUS-MT's programs do; -1, with nothing taken, if none is there. Only vocabularies of imported models have
+  /// tags that are typed.
+  int32_t take_tag(std::string_view& text) const;
+
   const std::string& bytes() const { return bytes_; }
   uint64_t hash() const { return hash_; }  // of bytes()
 
  private:
-  template <typename Piece>  // a number, or its text
-  std::vector<Piece> cut(std::string_view text) const;
+  std::vector<int> cut(std::string_view text) const;
   EncodedLine cut_with_bytes(std::string_view text) const;
+  // Calls `token` with the id and the bytes of each added token in the text, and `part` with what stands between them, at most kPartBytes.
+  void each_part(std::string_view text, const std::function<void(std::string_view part)>& part,
+                 const std::function<void(int32_t id, std::string_view text)>& token) const;
+  DecodedLine decoded(std::span<const int32_t> ids) const;
   bool is_unknown(int32_t id) const;
   bool all_known(std::span<const int32_t> ids) const;
   void check_ids(std::span<const int32_t> ids) const;
@@ -91,6 +103,7 @@ class Vocabulary {
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::string bytes_;
+  std::unique_ptr<const ListedPieces> listed_;
   int64_t size_ = 0;
   bool words_ = false;  // every piece is a whole word
   int32_t unk_ = 0, bos_ = 0, eos_ = 0, pad_ = -1;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,19 +34,40 @@ struct Settings {
 /// Returns the settings recorded in valid bytes; nullopt if there are none.
 std::optional<Settings> settings(std::string_view model);
 
+/// How text comes to a piece that SentencePiece does not look for in it (field 7304 of the piece).
+enum class Found : uint8_t {
+  usual,         // by SentencePiece, or not at all
+  whole,         // as what SentencePiece leaves as one piece, such as a run of unknown characters; written as its text
+  added,         // anywhere in a text, before SentencePiece splits the rest; written with spaces around it
+  added_symbol,  // likewise, but never written
+  tag,           // at the head of a source; never written
+};
+
 struct Piece {
   std::string_view text;  // within the model's bytes
   float score = 0;        // unigram: logarithm of its probability; bpe: the higher, the earlier it is merged
   bool ordinary = false;  // text that may be segmented otherwise: not unknown, control, user-defined, unused or a byte
+  Found found = Found::usual;
 };
 /// Returns the pieces in valid bytes, by id.
 std::vector<Piece> pieces(std::string_view model);
 
-/// Returns a model whose piece number i is pieces[i], for models of networks that were trained with another order than SentencePiece's. Its
-/// pieces that are not listed follow behind, and only those listed have an id (Vocabulary::size()); text that needs others is unknown. What
-/// is listed and not in the model is a control symbol or, if `written` and not in angle brackets, text that is never read, only written.
-/// Throws DataError, naming `name`, if a piece is listed twice, or <unk> or </s> is not.
-std::string renumbered(std::string_view model, std::span<const std::string> pieces, bool written, const std::string& name);
+/// The pieces of a network that was trained with another order than SentencePiece's, by number.
+struct Listing {
+  std::vector<std::string> pieces;
+  std::map<std::string, Found> found;  // of tokens that the tokenizer treats by itself, whether the SentencePiece model has them or not
+};
+/// The name of a row of a network's tables that has no piece: no text has it, and no translation.
+std::string row_without_piece(int64_t number);
+bool is_row_without_piece(std::string_view piece);
+/// Whether a piece has the form of a language's tag in OPUS-MT's models: ">>fra<<".
+bool has_form_of_tag(std::string_view piece);
+
+/// Returns a model whose piece number i is listing.pieces[i]. Its pieces that are not listed follow behind, and only those listed have an
+/// id (Vocabulary::size()); text that needs others is unknown. What is listed and not in the model is found as a whole, unless
+/// Listing::found says otherwise, or it is a tag by its form, or one of the usual symbols, which stand for no text. Throws DataError,
+/// naming `name`, if a piece is listed twice, or <unk> or </s> is not.
+std::string renumbered(std::string_view model, const Listing& listing, const std::string& name);
 /// Returns a model that has no segmentation of its own: it splits text at spaces, and each word is a piece or unknown. For networks whose
 /// tokens come from elsewhere. <unk> must be listed; <s>, </s>, <blank> and <pad> stand for no text. Throws DataError as renumbered().
 std::string word_model(std::span<const std::string> pieces, const std::string& name);

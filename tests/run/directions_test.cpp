@@ -51,7 +51,7 @@ TEST_F(DirectionsTest, TheTagDecidesIntoWhichLanguage) {
   const ModelDescription& d = loaded.description;
   EXPECT_THAT(d.languages.directions, ElementsAre("en:de", "en:fr"));
   const auto translated = [&](const std::string& language) {
-    Translator translator(*loaded.model, d.vocabularies, into_language(d.search, d.languages, language));
+    Translator translator(*loaded.model, d.vocabularies, into_language(d.search, d, language));
     return translator.translate(std::vector<std::string>{"red blue"}).front().front().text;
   };
   EXPECT_EQ(translated("de"), "cat dog");

@@ -13,6 +13,7 @@
 #include "decode/framing.h"
 #include "decode/search_need.h"
 #include "decode/translator.h"
+#include "serve/directions.h"
 #include "tests/files/forwarding_files.h"
 #include "tests/serve/fixture_model.h"
 #include "text/vocabulary_format.h"
@@ -70,7 +71,7 @@ TEST_F(ReloadTest, AModelOfSeveralDirectionsServesEach) {
   std::vector<std::string> pieces;
   for (int32_t id = 0; id < plain.size(); ++id) pieces.push_back(plain.piece(id));
   pieces.end()[-1] = ">>de<<", pieces.end()[-2] = ">>fr<<";
-  change("vocab.spm", vocabulary_format::renumbered(plain.bytes(), pieces, true, "vocab.spm"));
+  change("vocab.spm", vocabulary_format::renumbered(plain.bytes(), {pieces, {}}, "vocab.spm"));
   std::string config = text_of("config.yml");
   config.insert(config.find("about:\n") + 7, "  directions: [\"en:de\", \"en:fr\"]\n");
   change("config.yml", config);
@@ -82,7 +83,7 @@ TEST_F(ReloadTest, AModelOfSeveralDirectionsServesEach) {
   for (const std::string target : {"de", "fr"}) {
     const auto model = models.find("en", target);
     ASSERT_EQ(model, models.find("en", "de")) << "one model";
-    Translator alone(*loaded.model, d.vocabularies, into_language(d.search, d.languages, target));
+    Translator alone(*loaded.model, d.vocabularies, into_language(d.search, d, target));
     EXPECT_EQ(model->search({"en", target}, 1).source_prefix_ids, std::vector{d.vocabularies.source().id_of(language_tag(target))});
     EXPECT_EQ(model->translate({"a small house"}, {"en", target})[0][0].text,
               alone.translate(std::vector<std::string>{"a small house"})[0][0].text);
@@ -92,6 +93,31 @@ TEST_F(ReloadTest, AModelOfSeveralDirectionsServesEach) {
                         *files_, metrics_)
                    .load(),
                ConfigError);
+}
+
+// An imported model's vocabulary says its tags, and the client need not call the languages as they do.
+TEST_F(ReloadTest, AnImportedModelServesEachLanguageThatItHasATagFor) {
+  const Vocabulary plain = Vocabulary::load(directory_ + "/vocab.spm");
+  std::vector<std::string> pieces;
+  for (int32_t id = 0; id < plain.size(); ++id) pieces.push_back(plain.piece(id));
+  pieces.end()[-1] = ">>cmn_Hans<<", pieces.end()[-2] = ">>por<<";
+  change("vocab.spm", vocabulary_format::renumbered(plain.bytes(), {pieces, {}}, "vocab.spm"));
+  std::string config = text_of("config.yml");
+  config.insert(config.find("about:\n") + 7, "  source-language: en\n");
+  change("config.yml", config);
+  ModelSet models({parse_model_source(directory_)}, ModelOptions{.compute = {"f32", 1}}, *files_, metrics_);
+  models.load();
+  EXPECT_EQ(models.directions(), (std::vector<Direction>{{"en", "cmn-Hans"}, {"en", "por"}}));
+  const auto model = models.find("en", "por");
+  const Vocabulary& v = model->model().description.vocabularies.source();
+  EXPECT_EQ(model->search({"en", "por"}, 1).source_prefix_ids, std::vector{v.id_of(">>por<<")});
+  EXPECT_EQ(model->search({"en", "cmn-Hans"}, 1).source_prefix_ids, std::vector{v.id_of(">>cmn_Hans<<")});
+  EXPECT_EQ(route_between(models.directions(), "en", "pt", {}).legs, (std::vector<Direction>{{"en", "por"}}));
+  EXPECT_EQ(route_between(models.directions(), "en", "zh-CN", {}).legs, (std::vector<Direction>{{"en", "cmn-Hans"}}));
+  // One of them by the name that the command line gives it; without the source's language there are no directions.
+  ModelSet one({parse_model_source("en-pt=" + directory_)}, ModelOptions{.compute = {"f32", 1}}, *files_, metrics_);
+  one.load();
+  EXPECT_EQ(one.find("en", "pt")->search({"en", "pt"}, 1).source_prefix_ids, std::vector{v.id_of(">>por<<")});
 }
 
 // Though the model calls its languages otherwise.
