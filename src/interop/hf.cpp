@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "interop/hf_vocabulary.h"
 #include "interop/hf_weights.h"
 
@@ -47,6 +48,12 @@ ImportedModel read_hf(FileSystem& files, const ForeignFiles& folder, const Vocab
                       .languages = languages,
                       .vocabularies = hf_vocabularies(files, folder, pieces)};
   set_hf_languages(folder, config, pieces, model.languages, model.search, notes);
+  std::vector<std::string> added;
+  for (const auto& [token, found] : pieces.found)
+    if (found != vocabulary_format::Found::tag) added.push_back(token);
+  if (!added.empty())
+    notes.push_back(fmt::format("{}, such as {}, {} found in text as {}.", counted(added.size(), "added token"), added.front(),
+                                added.size() == 1 ? "is" : "are", added.size() == 1 ? "it stands" : "they stand"));
   model.notes = std::move(notes);
   model.tensors = std::move(tensors);
   model.further_files = further_files(folder);

@@ -11,6 +11,7 @@
 #include "interop/hf_names.h"
 #include "storage/part.h"
 #include "storage/safetensors.h"
+#include "text/listed_pieces.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -192,6 +193,19 @@ nlohmann::json generation_json(const LoadedModel& m, const HfShape& s, int64_t p
   return json;
 }
 
+// The tokens that an imported tokenizer finds in text first, by number.
+nlohmann::json added_tokens(const Vocabulary& v) {
+  nlohmann::json added = nlohmann::json::object();
+  for (int32_t id = 0; id < v.size(); ++id) {
+    const vocabulary_format::Found found = v.listed().found(id);
+    if (found != vocabulary_format::Found::added && found != vocabulary_format::Found::added_symbol) continue;
+    added[std::to_string(id)] = {{"content", v.piece(id)}, {"lstrip", false},
+                                 {"normalized", false},    {"rstrip", false},
+                                 {"single_word", false},   {"special", found == vocabulary_format::Found::added_symbol}};
+  }
+  return added;
+}
+
 std::string vocabulary_of_numbers(const Vocabulary& v, int64_t pad, const char* name) {
   nlohmann::json json = nlohmann::json::object();
   for (int32_t id = 0; id < v.size(); ++id) json[v.piece(id)] = id;
@@ -220,6 +234,7 @@ std::vector<std::pair<std::string, std::string>> hf_files(const LoadedModel& mod
                            {"model_max_length", positions},
                            {"clean_up_tokenization_spaces", false},
                            {"separate_vocabs", !s.shared}};
+  if (nlohmann::json added = added_tokens(source); !added.empty()) tokenizer["added_tokens_decoder"] = std::move(added);
   if (!d.languages.source.empty()) tokenizer["source_lang"] = d.languages.source;
   if (!d.languages.target.empty()) tokenizer["target_lang"] = d.languages.target;
   std::vector<std::pair<std::string, std::string>> files{

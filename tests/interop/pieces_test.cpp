@@ -5,7 +5,7 @@
 #include "decode/document_parts.h"
 #include "decode/framing.h"
 #include "decode/translator.h"
-#include "tests/interop/archives.h"
+#include "interop/export.h"
 #include "tests/interop/hf_folder.h"
 #include "text/listed_pieces.h"
 
@@ -95,6 +95,10 @@ TEST_F(PiecesImport, AddedTokens) {
   const LoadedModel m = import(f.path());
   EXPECT_EQ(source(m, "<ent>A man</ent> ."),
             joined(joined({140}, joined(plain.description.vocabularies.source().encode("A man"), {141})), source(plain, ".")));
+  EXPECT_THAT(said_, HasSubstr("2 added tokens, such as </ent>, are found in text as they stand."));
+  const std::string exported = fresh();
+  export_model(*files_, {.model = m.description.directory, .output = exported, .to = ExportFormat::huggingface});
+  EXPECT_EQ(source(import(exported), "<ent>A man</ent> ."), source(m, "<ent>A man</ent> ."));
   std::string text = translated(m, {"A man."}, m.description.search)[0];
   EXPECT_THAT(text, HasSubstr("<ent> <ent>"));
   // A special token is not written.
