@@ -29,7 +29,7 @@ void add_import(CLI::App& app) {
   sub->add_option("--target-numbers", o->vocabularies.target_numbers, "the target's; default: the source's");
   sub->add_option("--source-language", o->languages.source,
                   "code of the source's language, kept with the model; selects the tag that M2M-100 and NLLB need");
-  sub->add_option("--target-language", o->languages.target, "code of the target's language");
+  sub->add_option("--target-language", o->languages.target, "code of the target's language; selects the tag that models of several need");
   sub->callback([o] { run_import(*o); });
 }
 

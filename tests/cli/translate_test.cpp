@@ -45,6 +45,20 @@ class Translate : public ProgramTest {
   }
 };
 
+// A table of positions is the limit of an imported model; documents are cut into parts that fit it.
+TEST_F(Translate, SaysWhatCutsALine) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "A man is on a street with a dog. ";
+  write("long", text + "\n");
+  const ShellOutcome imported = run("import " STARLING_SOURCE_DIR "/tests/fixtures/hf/marian -o imported");
+  ASSERT_EQ(imported.status, 0) << imported.text;
+  EXPECT_THAT(run("translate --quiet --model imported -i long").text,
+              HasSubstr("warning: 1 sentence was cut at 47 source tokens, since the model has 48 positions; use --document"));
+  EXPECT_THAT(run("translate --quiet --model imported -i long --document").text, testing::Not(HasSubstr("cut at")));
+  EXPECT_THAT(run("translate --quiet --model imported -i long --max-source-tokens 9").text,
+              HasSubstr("cut at 9 source tokens; raise --max-source-tokens"));
+}
+
 TEST_F(Translate, AlignmentsFollowTheText) {
   const std::vector<std::string> sources = {"A rock climber climbs a large rock.", "", "A dog is running on the beach."};
   const std::vector<std::string> plain = lines(translate("-i text", "gnmt-clip")),
