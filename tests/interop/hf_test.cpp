@@ -246,6 +246,16 @@ TEST(HfLanguages, CodesOfAnyForm) {
   EXPECT_EQ(language_piece({"__ast__", "__en__"}, "ast"), "__ast__");
   EXPECT_EQ(language_piece({">>cmn_Hans<<", ">>pt_br<<", ">>pt<<"}, "cmn-Hans"), ">>cmn_Hans<<");
   EXPECT_EQ(language_piece({">>pt<<"}, "pt-BR"), ">>pt<<");
+  const std::vector<std::string> opus{">>por<<", ">>pob<<", ">>cmn_Hans<<", ">>cmn_Hant<<", ">>nob<<", ">>ara<<", ">>es<<"};
+  for (const auto& [code, piece] : {std::pair{"pt", ">>por<<"},
+                                    {"pt-BR", ">>pob<<"},
+                                    {"zh", ">>cmn_Hans<<"},
+                                    {"zh-TW", ">>cmn_Hant<<"},
+                                    {"nb", ">>nob<<"},
+                                    {"ar-EG", ">>ara<<"},
+                                    {"spa", ">>es<<"},
+                                    {"de", ""}})
+    EXPECT_EQ(language_piece(opus, code), piece) << code;
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ TEST(Directions, CodesLeadToTheNearestModel) {
   EXPECT_EQ(route(models, "pb", "DE"), "pt-BR to de");
   EXPECT_EQ(route(models, "en-US", "de-DE"), "en to de");
   EXPECT_EQ(route(models, "EN_us", "de_AT"), "en to de");
-  EXPECT_EQ(route(models, "eng", "de"), "eng is not supported");
+  EXPECT_EQ(route(models, "eng", "de"), "en to de");  // ISO 639-3
+  EXPECT_EQ(route(models, "enm", "de"), "enm is not supported");
   EXPECT_EQ(route({{"zh-Hant", "en"}, {"zh-Hans", "en"}}, "zh-TW", "en"), "zh-Hant to en");
   EXPECT_EQ(route({{"zh-Hant", "en"}, {"zh-Hans", "en"}}, "zh", "en"), "zh-Hans to en");
 }

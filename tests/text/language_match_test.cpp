@@ -14,6 +14,11 @@ TEST(LanguageMatch, ComparesCodesInOneSpelling) {
   EXPECT_EQ(comparable_language("iw-IL"), "he-il");
   EXPECT_EQ(comparable_language("inh"), "inh");  // Ingush, not Indonesian
   EXPECT_EQ(comparable_language("nb_NO"), "no-no");
+  EXPECT_EQ(comparable_language("por"), "pt");  // ISO 639-3, and its members of macrolanguages
+  EXPECT_EQ(comparable_language("cmn_Hant"), "zh-hant");
+  EXPECT_EQ(comparable_language("nob"), "no");
+  EXPECT_EQ(comparable_language("pob"), "pt-br");  // OPUS-MT's
+  EXPECT_EQ(comparable_language("ast"), "ast");    // has no code of two letters
   EXPECT_EQ(comparable_language(""), "");
 }
 
