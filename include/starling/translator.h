@@ -122,7 +122,8 @@ class STARLING_API Translator {
   std::vector<Translation> translate(const std::vector<std::string>& sentences, const TranslateOptions& options = {}) const;
   /// The best translation of a sentence.
   std::string translate(const std::string& sentence, const TranslateOptions& options = {}) const;
-  /// The same for sentences that were split into pieces of the source vocabulary; pieces that it does not have are unknown to the model.
+  /// The same for sentences that were split into pieces of the source vocabulary; pieces that it does not have are unknown to the model. An
+  /// end of sentence may be given as the last one: it is read also by a model that reads none by itself.
   std::vector<Translation> translate_tokens(const std::vector<std::vector<std::string>>& sentences,
                                             const TranslateOptions& options = {}) const;
   /// Translate without waiting. Mistakes in the options are thrown at once, what goes wrong later by get().

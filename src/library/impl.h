@@ -61,6 +61,10 @@ class v0::Translator::Impl {
                         Stopping& stopping) const;
   bool cut_text(std::string& sentence, size_t most) const;
   bool cut_pieces(std::string& sentence, size_t most) const;
+  // Where the model reads no end of sentence by itself, but callers may give one as the last piece, as tokenizers of Hugging Face do:
+  // takes that away, and returns whether there was one; and gives it back, with a second one that the model leaves out.
+  bool takes_given_end(std::string& sentence) const;
+  void give_end(std::string& sentence) const;
   std::vector<Translation> sampled(Strings sentences, const TranslateOptions& options, SentenceForm form);
   std::vector<Translation> alternatives(Strings sentences, const TranslateOptions& options, SentenceForm form);
   // Submits sentences that were cut.

@@ -50,7 +50,9 @@ std::vector<EncodedPair> v0::Translator::Impl::encoded_pairs(const Strings& sour
   std::vector<EncodedPair> pairs;
   for (size_t i = 0; i < sources.size(); ++i) {
     stopping.poll();
-    pairs.push_back(pair_of(vocabularies(), sources[i], targets[i], search));
+    std::string source = sources[i];
+    if (form == SentenceForm::pieces && takes_given_end(source)) give_end(source);
+    pairs.push_back(pair_of(vocabularies(), source, targets[i], search));
     if (const int64_t length = std::max(std::ssize(pairs[i].source), std::ssize(pairs[i].target)); length > longest)
       throw DataError(fmt::format("pair {}: a sentence of {} tokens, but the model has positions for {}; split it", i, length, longest));
   }

@@ -194,12 +194,27 @@ bool v0::Translator::Impl::cut_text(std::string& sentence, size_t most) const {
   return cut;
 }
 
+bool v0::Translator::Impl::takes_given_end(std::string& sentence) const {
+  const std::string end = " " + vocabularies().source().piece(vocabularies().source().eos());
+  if (info_.reads_source_end || !sentence.ends_with(end)) return false;
+  sentence.resize(sentence.size() - end.size());
+  return true;
+}
+
+void v0::Translator::Impl::give_end(std::string& sentence) const {
+  const std::string end = " " + vocabularies().source().piece(vocabularies().source().eos());
+  sentence += end + end;
+}
+
 bool v0::Translator::Impl::cut_pieces(std::string& sentence, size_t most) const {
+  const bool given = takes_given_end(sentence);
   size_t end = 0;
-  for (size_t i = most; i > 0 && end < sentence.size(); --i) end = std::min(sentence.find(' ', end + 1), sentence.size());
+  for (size_t i = std::max<size_t>(most - (given ? 1 : 0), 1); i > 0 && end < sentence.size(); --i)
+    end = std::min(sentence.find(' ', end + 1), sentence.size());
   const std::string_view rest = std::string_view(sentence).substr(end);
   const bool cut = !rest.empty() && rest != " " + vocabularies().source().piece(vocabularies().source().eos());
   sentence.resize(end);
+  if (given) give_end(sentence);
   return cut;
 }
 

@@ -131,6 +131,25 @@ TEST_F(LibraryOptions, LimitsAndAttention) {
   }
 }
 
+// The model reads no end of sentence by itself, like those that were converted from Hugging Face's, whose tokenizers give one.
+TEST_F(LibraryOptions, ReadsAnEndOfSentenceThatIsGiven) {
+  const std::vector<std::string> plain{"آ", "ت", "ز", "م", "و", "ن"};
+  std::vector<std::string> ended = plain;
+  ended.push_back("</s>");
+  TranslateOptions o{.beam = 1};
+  o.attention = true;
+  const Translation without = translator().translate_tokens({plain}, o)[0], with = translator().translate_tokens({ended}, o)[0];
+  EXPECT_EQ(without.hypotheses[0].attention[0].size(), 6u);
+  EXPECT_EQ(with.hypotheses[0].attention[0].size(), 7u);
+  EXPECT_NE(with.hypotheses[0].log_probability, without.hypotheses[0].log_probability);
+  EXPECT_NEAR(translator().score_tokens({ended}, {with.hypotheses[0].tokens})[0].log_probability, with.hypotheses[0].log_probability, 1e-4);
+  o.max_source_tokens = 4;
+  const Translation cut = translator().translate_tokens({ended}, o)[0];
+  EXPECT_TRUE(cut.truncated);
+  EXPECT_EQ(cut.hypotheses[0].attention[0].size(), 4u) << "three tokens and the end";
+  EXPECT_FALSE(translator().translate_tokens({{"آ", "ت", "ز", "</s>"}}, o)[0].truncated);
+}
+
 int kept_tokens(const char* piece, const char* text, int last, void* data) {
   auto& all = *static_cast<std::vector<std::string>*>(data);
   all.push_back(std::string(piece) + "|" + text + "|" + std::to_string(last));
