@@ -147,10 +147,10 @@ class Batch:
         return not [token for token in self.sources[index] if token not in ("<s>", self.info.end_token)]
 
     def options_of(self, prefix: "tuple[str, ...]", indices: List[int]) -> Dict[str, Any]:
-        known = self.translator.known_target_tokens(prefix)
         given = len(prefix) if self.forced else 0
         own = dict(self.options, max_length_offset=max(1, self.most - given), min_length=max(0, self.least - given))
-        own["target_prefix"] = " ".join(known)
+        if prefix:
+            own["target_prefix"] = " ".join(self.translator.known_target_tokens(prefix))
         if self.callback is not None:
             own["on_token"] = self.told(indices, given)
         return own
