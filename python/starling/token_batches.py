@@ -80,7 +80,8 @@ class Batch:
             raise _starling.UsageError(f"max_decoding_length: {max_decoding_length} is not allowed; it must be at least 1")
         if min_decoding_length > max_decoding_length:
             raise _starling.UsageError(
-                f"the least decoding length, {min_decoding_length}, is greater than the most, {max_decoding_length}; lower min_decoding_length"
+                f"the least decoding length, {min_decoding_length}, is greater than the most, {max_decoding_length}; "
+                "lower min_decoding_length"
             )
         self.samples = sampling_topk != 1 and sampling_temperature != 0
         self.alternatives = return_alternatives

@@ -217,18 +217,20 @@ class TokenCalls:
             raise _starling.UsageError("target_tokenize_fn: a file of target prefixes needs it as well; give it")
         join = target_detokenize_fn or " ".join
         begin, examples, tokens = time.monotonic(), 0, 0
-        with open(source_path, encoding="utf-8") as source, _opened(target_path) as prefixes, open(output_path, "w", encoding="utf-8") as out:
+        window = 16 * max(1, max_batch_size)
+        with open(source_path, encoding="utf-8") as source, _opened(target_path) as prefixes:
             lines = _lines(source, source_tokenize_fn)
             pairs = _same_length(lines, _lines(prefixes, target_tokenize_fn) if prefixes else None, source_path, target_path)
             first, second = itertools.tee(pairs)
             results = self._iterable_of_tokens(
-                (each[0] for each in first), (each[1] for each in second), 16 * max(1, max_batch_size), return_scores=with_scores, **options
+                (each[0] for each in first), (each[1] for each in second), window, return_scores=with_scores, **options
             )
-            for result in results:
-                examples += 1
-                tokens += len(result.hypotheses[0])
-                for number, hypothesis in enumerate(result.hypotheses):
-                    out.write((f"{result.scores[number]:g} ||| " if with_scores else "") + join(hypothesis) + "\n")
+            with open(output_path, "w", encoding="utf-8") as out:
+                for result in results:
+                    examples += 1
+                    tokens += len(result.hypotheses[0])
+                    for number, hypothesis in enumerate(result.hypotheses):
+                        out.write((f"{result.scores[number]:g} ||| " if with_scores else "") + join(hypothesis) + "\n")
         return ExecutionStats(tokens, examples, 1000 * (time.monotonic() - begin))
 
     def score_file(

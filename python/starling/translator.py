@@ -50,7 +50,7 @@ class Translator(TokenCalls):
         refuse(
             (
                 ("files", files is not None, "models in memory are not supported; write them to a directory, and name that"),
-                ("tensor_parallel", tensor_parallel, "one model on several cards translates by mpirun only (starling translate); leave it out"),
+                ("tensor_parallel", tensor_parallel, "a model is on several cards only where mpirun starts the program; leave it out"),
             )
         )
         given = model_path if model is None else model
