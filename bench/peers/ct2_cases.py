@@ -1,5 +1,5 @@
-"""What CTranslate2's own tests (tests/translator_test.cc, python/tests/test_translator.py) expect of the model aren-transliteration, asked of
-Starling's module, or, to see that the expectations are right, of another one.
+"""What CTranslate2's own tests (tests/translator_test.cc, python/tests/test_translator.py) expect of the model aren-transliteration,
+asked of Starling's module, or, to see that the expectations are right, of another one.
 
 Usage: PYTHONPATH=build/release/python bench/peers/ct2_cases.py MODEL [MODULE]
 Prints a line per case: same, refused (by a sentence) or DIFFERENT, and the result. The status is 1 if any is different.
