@@ -6,7 +6,7 @@ GENERATOR ?= $(shell command -v ninja >/dev/null 2>&1 && echo Ninja || echo "Uni
 # A build directory keeps the generator it was made with.
 CONFIGURED = $(wildcard $(BUILD)/CMakeCache.txt)
 
-.PHONY: help packages build whole demo test test-all install package archive clean
+.PHONY: help packages build whole demo test test-all install package archive wheel clean
 
 help:
 	@echo "make demo      install what is missing, build, train on the built-in corpus (minutes), translate, evaluate"
@@ -17,6 +17,7 @@ help:
 	@echo "make install   PREFIX=/usr/local: the program, the library and the Python module (docs/guides/library.md)"
 	@echo "make package   $(BUILD)/starling_VERSION_ARCHITECTURE.deb: program, library, Python module, man pages"
 	@echo "make archive   build/starling-VERSION-linux-x86_64.tar.zst: runs without root on Linux with glibc 2.35 or newer"
+	@echo "make wheel     build/starling_nmt-....whl, for pip: the Python module with all that it needs, as make archive; PYTHON=python3"
 	@echo "make clean     remove build/ and run-demo/"
 
 packages:
@@ -58,6 +59,10 @@ package: whole
 VERSION := $(shell awk '/^project.starling VERSION/ { print $$3 }' CMakeLists.txt)
 archive: packages
 	@tools/portable.sh "build/starling-$(VERSION)-linux-x86_64.tar.zst"
+
+PYTHON ?= python3
+wheel: packages
+	@PYTHONPATH=python "$(PYTHON)" -c 'import build_backend as b; print("build/" + b.build_wheel("build", {"bundled": "yes"}))'
 
 clean:
 	rm -rf build run-demo
