@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 
 #include "base/random.h"
