@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "decode/framing.h"
 #include "decode/search_need.h"
 #include "serve/models.h"
 #include "tests/serve/fixture_model.h"
@@ -81,12 +82,13 @@ class OnDemandTest : public testing::Test {
   // the cache.
   int64_t bytes_of_one() const {
     const LoadedModel model = load_model(*files_, kModel, {"f32", 1});
-    SearchOptions widest = model.description.search;
+    const SearchOptions usual = with_prefixes(model.description.search, model.description.vocabularies);
+    SearchOptions widest = usual;
     widest.beam = widest.n_best = 11;
     const auto need = [&](const SearchOptions& search, int64_t sentences) {
       return search_need(model.model->config(), model.model->vocabulary(), search, sentences, 100 * sentences, 4).total();
     };
-    const int64_t searches = std::max(need(model.description.search, 16 / model.description.search.beam), need(widest, 1));
+    const int64_t searches = std::max(need(usual, 16 / usual.beam), need(widest, 1));
     return model.model->parameters().count() * 8 + searches + 1000;
   }
 
