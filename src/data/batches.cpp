@@ -196,11 +196,7 @@ Batch BatchStream::next() {
       joined = options_.noise->change_last(batch, corpus, random) && before == corpus;
       before = corpus;
     }
-    if (options_.sampling.source) {
-      const auto stream = 2 * static_cast<uint64_t>(sample.place);
-      cut_anew(batch.source, *options_.sampling.source, stream);
-      cut_anew(batch.target, *options_.sampling.target, stream + 1);
-    }
+    if (options_.sampling.source) cut_anew(batch, sample.place);
     if (joined) options_.noise->join_last(batch, corpus);
   }
   advance();
@@ -211,6 +207,27 @@ int64_t BatchStream::corpus_of(int64_t pair) const {
   int64_t corpus = store_->corpora() - 1;
   while (store_->corpus_begin(corpus) > pair) --corpus;
   return corpus;
+}
+
+// Cuts both sides of the last pair anew; its links follow.
+void BatchStream::cut_anew(Batch& batch, int64_t place) const {
+  const auto stream = 2 * static_cast<uint64_t>(place);
+  const SubwordSampler &source = *options_.sampling.source, &target = *options_.sampling.target;
+  const bool linked = !batch.link_offsets.empty();
+  const auto copied = [&](const PackedTokens& side) {
+    const std::span<const int32_t> tokens = last_sentence(side);
+    return linked ? std::vector<int32_t>(tokens.begin(), tokens.end()) : std::vector<int32_t>();
+  };
+  const std::vector<int32_t> old_source = copied(batch.source), old_target = copied(batch.target);
+  cut_anew(batch.source, source, stream);
+  cut_anew(batch.target, target, stream + 1);
+  if (!linked) return;
+  const auto begin = batch.links.begin() + batch.link_offsets[batch.link_offsets.size() - 2];
+  const std::vector<TokenLink> links = moved_links({begin, batch.links.end()}, source.places(old_source, last_sentence(batch.source)),
+                                                   target.places(old_target, last_sentence(batch.target)));
+  batch.links.erase(begin, batch.links.end());
+  batch.links.insert(batch.links.end(), links.begin(), links.end());
+  batch.link_offsets.back() = static_cast<int32_t>(batch.links.size());
 }
 
 // Cuts the last sentence of a side anew.

@@ -121,6 +121,7 @@ class BatchStream {
   int64_t windows(int64_t epoch) const;
   void advance();
   int64_t corpus_of(int64_t pair) const;
+  void cut_anew(Batch& batch, int64_t place) const;
   void cut_anew(PackedTokens& side, const SubwordSampler& sampler, uint64_t stream) const;
 
   const TokenStore* store_;

@@ -78,10 +78,10 @@ void check_options(const DataOptions& options, bool streams) {
         fmt::format("data.tsv is a pipe, whose links come with the text, in its third column, and not from {}; say alignment: {}", links,
                     kAlignmentColumn));
   const bool aligned = std::any_of(options.train.begin(), options.train.end(), [](const CorpusFiles& c) { return !c.alignment.empty(); });
-  if (aligned && (options.subword_alpha > 0 || options.noise.any()))
-    throw ConfigError(fmt::format("{} in each epoch, and an alignment links the pieces that are stored; leave one of the two out",
-                                  options.subword_alpha > 0 ? "data.subword-alpha cuts words anew"
-                                                            : "data.upper-case, title-case, typos and merge change sentences"));
+  if (aligned && options.noise.any())
+    throw ConfigError(
+        "data.upper-case, title-case, typos and merge change sentences in each epoch, and an alignment links the pieces that are stored; "
+        "leave one of the two out");
   if (options.noise.upper_case + options.noise.title_case > 1)
     throw ConfigError(fmt::format("data.upper-case {:g} and title-case {:g} are shares of the same pairs; together they must not exceed 1",
                                   options.noise.upper_case, options.noise.title_case));

@@ -117,4 +117,23 @@ std::vector<TokenLink> token_links(const Links& links, AlignmentUnit unit, const
   return all;
 }
 
+std::vector<TokenLink> moved_links(std::span<const TokenLink> links, std::span<const TokenRange> source,
+                                   std::span<const TokenRange> target) {
+  std::vector<TokenLink> all;
+  if (links.empty()) return all;
+  const size_t source_end = source.back().last, target_end = target.back().last;
+  std::vector<bool> linked(target_end + 1, false);  // to a word
+  for (const TokenLink& link : links)
+    for (size_t t = target[link.target].first; t <= target[link.target].last; ++t)
+      for (size_t s = source[link.source].first; s <= source[link.source].last; ++s) {
+        all.push_back({static_cast<uint16_t>(s), static_cast<uint16_t>(t)});
+        if (s != source_end) linked[t] = true;
+      }
+  std::erase_if(all, [&](const TokenLink& l) { return l.source == source_end && l.target != target_end && linked[l.target]; });
+  const auto order = [](const TokenLink& a, const TokenLink& b) { return std::pair(a.target, a.source) < std::pair(b.target, b.source); };
+  std::sort(all.begin(), all.end(), order);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
 }  // namespace starling

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,15 @@ struct LinkedSide {
   std::string_view text;
   const EncodedLine& pieces;
 };
+// Positions of tokens, the last one included.
+struct TokenRange {
+  size_t first = 0, last = 0;
+};
+/// Returns the links of tokens that have been cut anew, from those of the tokens before; the ranges say where each of these is now. The
+/// last token of a side is its end; a token with another link is not linked to the source's end.
+std::vector<TokenLink> moved_links(std::span<const TokenLink> links, std::span<const TokenRange> source,
+                                   std::span<const TokenRange> target);
+
 /// Returns the links between the tokens of a pair, in the order of the targets, that an alignment of its words or pieces means: those of
 /// all pieces of two words that are linked. The target's end, and tokens without a link, are linked to the source's end, which stands for
 /// no word; without any link in the line, nothing is. prefix: tokens in front of the source. Throws DataError, without a place, for a

@@ -67,6 +67,20 @@ std::vector<int32_t> SubwordSampler::sample(std::span<const int32_t> ids, Random
   return sampled;
 }
 
+std::vector<TokenRange> SubwordSampler::places(std::span<const int32_t> before, std::span<const int32_t> now) const {
+  const auto bytes = [&](int32_t id) { return pieces_.at(static_cast<size_t>(id)).text.size(); };
+  std::vector<TokenRange> places;
+  size_t at = 0, end = now.empty() ? 0 : bytes(now[0]), from = 0;  // the token of now, where it ends, where that of before begins
+  for (const int32_t id : before) {
+    const size_t to = from + bytes(id);
+    while (end <= from && at + 1 < now.size()) end += bytes(now[++at]);
+    TokenRange& range = places.emplace_back(at, at);
+    for (; end < to && at + 1 < now.size(); range.last = at) end += bytes(now[++at]);
+    from = to;
+  }
+  return places;
+}
+
 void SubwordSampler::cut(std::string_view text, Random& random, std::vector<int32_t>& to) const {
   std::vector<size_t> ends{0};  // of characters
   for (size_t i = 1; i <= text.size(); ++i)

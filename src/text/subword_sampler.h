@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "text/links.h"
 #include "text/vocabulary.h"
 
 namespace starling {
@@ -25,6 +26,9 @@ class SubwordSampler {
   /// Samples a segmentation of the text that `ids` stand for. Control symbols, unknown and user-defined pieces and bytes stay as they are.
   /// Safe to call from several threads.
   std::vector<int32_t> sample(std::span<const int32_t> ids, Random& random) const;
+
+  /// Returns for each of the tokens before which tokens of a segmentation of the same text overlap it: the first and the last one.
+  std::vector<TokenRange> places(std::span<const int32_t> before, std::span<const int32_t> now) const;
 
  private:
   struct Piece {

@@ -96,6 +96,41 @@ TEST_F(StoredLinks, FollowTheirPairs) {
   EXPECT_TRUE(unguided.next().link_offsets.empty());
 }
 
+// Where words are cut anew, a piece is linked to the pieces of the word that its own word comes from.
+TEST_F(StoredLinks, FollowPiecesThatAreCutAnew) {
+  const TokenStore store = build();
+  const auto sampler = std::make_shared<SubwordSampler>(vocabulary_, 0.1);
+  BatchStream stream(store, {.batch_tokens = 150, .sampling = {sampler, sampler}, .guide = 0.5}), plain(store, {.batch_tokens = 150});
+  const auto words = [&](const std::vector<int32_t>& ids) {  // of each token; -1 for the end
+    std::vector<int64_t> all;
+    for (const int32_t id : ids)
+      all.push_back(id == vocabulary_.eos() ? -1 : (all.empty() ? -1 : all.back()) + vocabulary_.piece(id).starts_with("\u2581"));
+    return all;
+  };
+  std::vector<std::pair<PairLinks::key_type, std::vector<TokenLink>>> seen;
+  int64_t tokens = 0, stored = 0, links = 0;
+  while (stream.position().epoch == 0) {
+    take(stream.next(), seen);
+    stored += std::ssize(plain.next().target.tokens);
+  }
+  for (const auto& [pair, own] : seen) {
+    tokens += std::ssize(pair.second);
+    if (own.empty()) continue;
+    const std::vector<int64_t> source = words(pair.first), target = words(pair.second);
+    const int64_t count = *std::max_element(source.begin(), source.end()) + 1;
+    std::vector<int> of_target(target.size());
+    for (const TokenLink& link : own) {
+      ++of_target[link.target], ++links;
+      const int64_t from = source[link.source], to = target[link.target];
+      EXPECT_EQ(from, to < 0 ? -1 : to * 7 % count);
+    }
+    for (size_t t = 0; t < target.size(); ++t)
+      EXPECT_EQ(of_target[t], target[t] < 0 ? 1 : std::count(source.begin(), source.end(), target[t] * 7 % count));
+  }
+  EXPECT_GT(tokens, stored + stored / 10);  // words were cut anew
+  EXPECT_GT(links, tokens / 2);
+}
+
 // A batch without links beside one with them.
 TEST_F(StoredLinks, CanBeMissingInAPartOfABatch) {
   const TokenStore store = build();

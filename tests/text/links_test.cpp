@@ -59,5 +59,14 @@ TEST_F(TokenLinks, BeyondASideAreRefused) {
   EXPECT_THAT(message_of<DataError>([&] { of("4-0", AlignmentUnit::pieces); }), HasSubstr("which has 4 positions"));
 }
 
+// Source: two words, the second of which is cut into two now; target: three, of which the first two pieces have become one.
+TEST(Links, FollowWordsThatAreCutAnew) {
+  const std::vector<TokenRange> source{{0, 0}, {1, 2}, {3, 3}}, target{{0, 0}, {0, 0}, {1, 1}, {2, 2}};
+  // The second target token has no word: it is linked to the end, and so the joined one only to the first's.
+  const std::vector<TokenLink> links{{0, 0}, {2, 1}, {1, 2}, {2, 3}};
+  EXPECT_EQ(moved_links(links, source, target), (std::vector<TokenLink>{{0, 0}, {1, 1}, {2, 1}, {3, 2}}));
+  EXPECT_TRUE(moved_links({}, source, target).empty());
+}
+
 }  // namespace
 }  // namespace starling

@@ -179,5 +179,30 @@ TEST_F(SubwordSamplerTest, RefusesWhatCannotBeSampled) {
   EXPECT_EQ(refusal(train("unigram"), 1.5), "no error");
 }
 
+// Each token lies over the letters that it had, in any segmentation.
+TEST_F(SubwordSamplerTest, PlacesCoverTheSameLetters) {
+  const Vocabulary vocabulary = train("unigram");
+  const SubwordSampler sampler(vocabulary, 0.1);
+  Random random(1, 1);
+  for (const std::string& line : lines_) {
+    Ids before = vocabulary.encode(line);
+    before.push_back(vocabulary.eos());
+    const Ids now = sampler.sample(before, random);
+    const auto ends = [&](const Ids& ids) {
+      std::vector<size_t> all{0};
+      for (const int32_t id : ids) all.push_back(all.back() + vocabulary.piece(id).size());
+      return all;
+    };
+    const std::vector<size_t> was = ends(before), is = ends(now);
+    ASSERT_EQ(was.back(), is.back());
+    const std::vector<TokenRange> places = sampler.places(before, now);
+    ASSERT_EQ(places.size(), before.size());
+    for (size_t i = 0; i < before.size(); ++i)
+      for (size_t k = 0; k < now.size(); ++k)
+        EXPECT_EQ(places[i].first <= k && k <= places[i].last, is[k] < was[i + 1] && was[i] < is[k + 1]) << line << " " << i << " " << k;
+    EXPECT_EQ(places.back().first, now.size() - 1);
+  }
+}
+
 }  // namespace
 }  // namespace starling
