@@ -49,7 +49,7 @@ void beside_the_file(const std::string& file, std::map<std::string, std::vector<
   for (const char* name : {"train-sets", "valid-sets", "vocabs", "model", "pretrained-model", "data-weighting", "valid-script-path"})
     if (const auto found = values.find(name); found != values.end())
       for (std::string& path : found->second)
-        if (!path.empty() && path != "stdin" && path != "-") path = join_path(directory, path);
+        if (!path.empty() && path[0] != '/' && path != "stdin" && path != "-") path = join_path(directory, path);
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ void PeerOptions::remark(const std::string& name, const std::vector<std::string>
   if (peer_ == 'M') {
     const MarianOption* const option = marian_option(name);
     if (!option) return missing(fmt::format("{}: Marian has no such training option", name));
-    if (is_standard(*option, values) || (implied_.contains(name) && option->fate == MarianFate::always)) return;
+    if (is_standard(*option, values) || implied_.contains(name)) return;
     if (option->fate == MarianFate::always) return not_needed(fmt::format("{}: {}", name, text_of(*option)));
     const char* const how = option->fate == MarianFate::none ? "no counterpart" : "set by hand";
     return missing(fmt::format("{}: {}: {}", whole, how, text_of(*option)));

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "base/error.h"
+#include "migration/marian_options.h"
 #include "settings/config.h"
 #include "tests/migration/mozilla.h"
 
@@ -76,6 +79,79 @@ exponential-smoothing: true
   EXPECT_EQ(config.vocab.source, "");
   EXPECT_THAT(c.missing, Contains(HasSubstr("mini-batch-fit")));
   EXPECT_THAT(c.missing, Contains(HasSubstr("vocabs")));
+}
+
+// All that a task stands for, from Marian's own list of aliases; what the file gives wins.
+TEST(Conversion, OfMariansTasks) {
+  const Config base = loaded(convert_marian({{"task: transformer-base\n", "m.yml"}}));
+  EXPECT_EQ(base.train.optimizer.learning_rate, 0.0003);
+  EXPECT_EQ(base.train.optimizer.warmup, 16000);
+  EXPECT_EQ(base.train.optimizer.schedule, RateSchedule::inverse_sqrt);
+  EXPECT_EQ(base.train.label_smoothing, 0.1);
+  EXPECT_EQ(base.train.optimizer.clip_norm, 0);
+  EXPECT_DOUBLE_EQ(base.train.optimizer.ema, 0.9999);
+  EXPECT_EQ(base.train.optimizer.beta2, 0.98);
+  EXPECT_EQ(base.data.max_length, 100);
+  EXPECT_EQ(base.model.encoder_layers, 6);
+  EXPECT_EQ(base.model.activation, HiddenActivation::relu);
+  EXPECT_EQ(base.model.tied_embeddings, TiedEmbeddings::all);
+  EXPECT_EQ(base.valid.search.beam, 8);
+  const Config big = loaded(convert_marian({{"task: transformer-big\nlearn-rate: 0.0005\n", "m.yml"}}));
+  EXPECT_EQ(big.model.width, 1024);
+  EXPECT_EQ(big.train.optimizer.warmup, 8000);
+  EXPECT_EQ(big.train.optimizer.learning_rate, 0.0005);
+  const Conversion pre = convert_marian({{"task: transformer-big-prenorm\n", "m.yml"}});
+  EXPECT_EQ(loaded(pre).model.norm, NormPlace::pre);
+  EXPECT_THAT(pre.approximate, Contains(HasSubstr("does not go back to Marian or Firefox")));
+}
+
+// The models go back to the programs that they are from.
+TEST(Conversion, IsForMarianAndFirefox) {
+  const Config c = loaded(convert_marian({{"type: transformer\ntransformer-ffn-activation: gelu\n", "m.yml"}}));
+  EXPECT_EQ(c.model_for, (std::vector<std::string>{"marian", "bergamot"}));
+  EXPECT_EQ(c.model.decoder_start, DecoderStart::zero);
+  EXPECT_EQ(c.model.norm_epsilon, 1e-6);
+  EXPECT_EQ(c.model.activation, HiddenActivation::gelu_sigmoid);
+  EXPECT_TRUE(c.model.output_bias);
+}
+
+// As Marian's -c a.yml -c b.yml; keys of ours may be given beside them.
+TEST(Conversion, LaterFilesWinAndKeysBesideThemCount) {
+  const std::vector<PeerFile> files{{"type: transformer\nenc-depth: 6\nearly-stopping: 7\n", "a.yml"},
+                                    {"enc-depth: 3\nbeam-size: 2\n", "b.yml"}};
+  const Conversion alone = convert_marian(files);
+  EXPECT_EQ(loaded(alone).model.encoder_layers, 3);
+  EXPECT_EQ(loaded(alone).valid.search.beam, 2);
+  EXPECT_THAT(alone.missing, Contains(HasSubstr("--valid.early-stopping 7")));
+  Conversion beside = convert_marian(files, {"valid.source", "valid.target"});
+  EXPECT_THAT(beside.keys, Contains(std::pair<std::string, std::string>("valid.early-stopping", "7")));
+  const Conversion relative = convert_marian({{"relative-paths: true\ntrain-sets: [x.en, /y.de]\n", "some/where.yml"}});
+  EXPECT_THAT(relative.keys, Contains(std::pair<std::string, std::string>("data.train.0.source", "some/x.en")));
+  EXPECT_THAT(relative.keys, Contains(std::pair<std::string, std::string>("data.train.0.target", "/y.de")));
+}
+
+// Options at their defaults need no remark, others have one of their own kind.
+TEST(Conversion, EveryOptionOfMariansTrainingHasAnAnswer) {
+  EXPECT_EQ(marian_options().size(), 234u);  // of 1.12.43, its optional parts included
+  std::string defaults;
+  for (const MarianOption& o : marian_options()) {
+    EXPECT_NE(text_of(o), "") << o.name;
+    EXPECT_EQ(&o, marian_option(o.name)) << o.name << " is there twice";
+    if (o.standard.empty() || o.name == "type" || o.name == "model") continue;
+    defaults += fmt::format("{}: [", o.name);
+    std::istringstream words{std::string(o.standard)};
+    for (std::string word; words >> word;) defaults += fmt::format("'{}', ", word);
+    defaults += "]\n";
+  }
+  const Conversion c = convert_marian({{"type: transformer\n" + defaults, "defaults.yml"}});
+  EXPECT_THAT(c.missing, testing::Each(HasSubstr("early-stopping: there is no text"))) << defaults;
+  EXPECT_THAT(c.not_needed, IsEmpty());
+  const Conversion other =
+      convert_marian({{"type: transformer\nquantize-bits: 8\nmaxi-batch: 7\nlr-decay: 0.5\nunheard-of: 1\n", "m.yml"}});
+  EXPECT_THAT(other.missing, Contains(HasSubstr("quantize-bits 8: no counterpart: weights are not quantised in training")));
+  EXPECT_THAT(other.missing, Contains(HasSubstr("lr-decay 0.5: set by hand: train.decay-factor")));
+  EXPECT_THAT(other.missing, Contains(HasSubstr("unheard-of: Marian has no such training option")));
+  EXPECT_THAT(other.not_needed, Contains(HasSubstr("maxi-batch: ")));
 }
 
 TEST(Conversion, MariansDefaultsAreWrittenOut) {
@@ -162,6 +238,10 @@ TEST(Conversion, MistakesAreNamed) {
   EXPECT_THAT(message("a: [1\n"), HasSubstr("not valid YAML"));
   EXPECT_THAT(message("type: transformer\nenc-depth: six\n"), HasSubstr("enc-depth is 'six', which is not a number"));
   EXPECT_THAT(message("after: 5x\n"), HasSubstr("after is '5x'"));
+  EXPECT_THAT(message("task: transformer-huge\n"), HasSubstr("task is 'transformer-huge'"));
+  // Aliases, of which few bytes can stand for a text without end.
+  EXPECT_THAT(message("a: &a {b: *a}\n"), HasSubstr("m.yml:1: has an alias"));
+  EXPECT_THAT(message("a: " + std::string(100, '[') + std::string(100, ']')), HasSubstr("nested too deeply"));
 }
 
 }  // namespace

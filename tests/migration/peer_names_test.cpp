@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text_files.h"
 #include "config/suggestion.h"
+#include "migration/marian_options.h"
 #include "settings/config.h"
 
 namespace starling {
@@ -152,6 +153,8 @@ TEST(PeerNames, ThePageHasTheTables) {
   const std::string page = read_text_file(STARLING_SOURCE_DIR "/docs/start/coming-from.md");
   EXPECT_NE(page.find(peer_names_markdown()), std::string::npos)
       << "replace the table of docs/start/coming-from.md by the output of: starling train --names";
+  EXPECT_NE(page.find(marian_options_markdown()), std::string::npos)
+      << "replace the last table of docs/start/coming-from.md by that of: starling train --names";
   EXPECT_NE(page.find(peer_values_markdown()), std::string::npos)
       << "replace the table of docs/start/coming-from.md by the output of: starling train --names";
 }
