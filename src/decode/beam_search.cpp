@@ -20,14 +20,8 @@ std::vector<std::vector<Hypothesis>> run(Search& search, size_t sentences, Searc
 
 std::vector<std::vector<Hypothesis>> beam_search(Model& model, std::span<const std::vector<int32_t>> sources, const SearchOptions& options,
                                                  SearchWork* work, const std::function<void()>& each_step) {
-  return beam_search(
-      model, sources, [&](const std::vector<int32_t>&) { return options; }, work, each_step);
-}
-
-std::vector<std::vector<Hypothesis>> beam_search(Model& model, std::span<const std::vector<int32_t>> sources,
-                                                 const OptionsOfSource& options, SearchWork* work, const std::function<void()>& each_step) {
   Search search(model);
-  for (size_t i = 0; i < sources.size(); ++i) search.add(static_cast<int64_t>(i), sources[i], options(sources[i]));
+  for (size_t i = 0; i < sources.size(); ++i) search.add(static_cast<int64_t>(i), sources[i], options);
   return run(search, sources.size(), work, each_step);
 }
 

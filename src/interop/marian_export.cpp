@@ -32,14 +32,18 @@ TableRows rows_of(const Vocabularies& v, bool integers) {
   return {rows(v.source().size()), rows(v.target().size())};
 }
 
-// The SentencePiece model of a vocabulary, with control symbols behind its pieces up to that many.
+// The SentencePiece model of a vocabulary, with rows that stand for no piece behind its own up to that many.
 std::string filled_up(const Vocabulary& v, int64_t rows) {
   if (rows == v.size()) return v.bytes();
-  std::vector<std::string> pieces;
-  for (int32_t id = 0; id < v.size(); ++id) pieces.push_back(v.piece(id));
-  for (int64_t i = 0; static_cast<int64_t>(pieces.size()) < rows; ++i)
-    if (const std::string name = fmt::format("<unused-{}>", i); v.id_of(name) < 0) pieces.push_back(name);
-  return vocabulary_format::renumbered(v.bytes(), pieces, false, "the vocabulary");
+  vocabulary_format::Listing listing;
+  const std::vector<vocabulary_format::Piece> pieces = vocabulary_format::pieces(v.bytes());
+  for (int32_t id = 0; id < v.size(); ++id) {
+    listing.pieces.push_back(v.piece(id));
+    const vocabulary_format::Found found = pieces[static_cast<size_t>(id)].found;
+    if (found != vocabulary_format::Found::usual) listing.found.emplace(listing.pieces.back(), found);
+  }
+  for (int64_t row = v.size(); row < rows; ++row) listing.pieces.push_back(vocabulary_format::row_without_piece(row));
+  return vocabulary_format::renumbered(v.bytes(), listing, "the vocabulary");
 }
 
 std::string settings_of(const LoadedModel& m, const TableRows& rows, bool output_bias) {

@@ -97,7 +97,7 @@ TEST_F(PiecesImport, AddedTokens) {
             joined(joined({140}, joined(plain.description.vocabularies.source().encode("A man"), {141})), source(plain, ".")));
   EXPECT_THAT(said_, HasSubstr("2 added tokens, such as </ent>, are found in text as they stand."));
   const std::string exported = fresh();
-  export_model(*files_, {.model = m.description.directory, .output = exported, .to = ExportFormat::huggingface});
+  export_model(*files_, {.model = m.description.directory, .output = exported, .to = Program::huggingface});
   EXPECT_EQ(source(import(exported), "<ent>A man</ent> ."), source(m, "<ent>A man</ent> ."));
   std::string text = translated(m, {"A man."}, m.description.search)[0];
   EXPECT_THAT(text, HasSubstr("<ent> <ent>"));
