@@ -51,6 +51,7 @@ std::vector<std::string> split_lines(const std::string& text) {
   return lines;
 }
 
+// The engine ends a translation at twice the length of its source, whatever it is told; 1.99 and one token do the same here.
 TEST_P(BergamotEngine, TranslatesAsStarlingDoes) {
   expect_run("demo-corpus --output corpus --train 3000 --valid 0 --test 30");
   std::filesystem::copy_file(path("corpus/test.en"), path("lines"));
@@ -64,15 +65,14 @@ TEST_P(BergamotEngine, TranslatesAsStarlingDoes) {
   std::string ours;
   for (const int beam : {1, 4}) {
     expect_run(
-        fmt::format("translate --model run --precision f32 --threads 1 --beam {} --length-penalty 0 --max-length-factor 2 "
+        fmt::format("translate --model run --precision f32 --threads 1 --beam {} --length-penalty 0 --max-length-factor 1.99 "
                     "--max-length-offset 1 --quiet -i lines -o ours",
                     beam));
     ours = read_text_file(path("ours"));
     const std::vector<std::string> mine = split_lines(ours), theirs = split_lines(engine("f32", beam, "float32"));
     ASSERT_EQ(theirs.size(), static_cast<size_t>(kLines));
     int equal = 0;
-    // A line that ends at the length limit is a piece longer here.
-    for (size_t i = 0; i < mine.size(); ++i) equal += mine[i] == theirs[i] || (theirs[i].size() > 9 && mine[i].starts_with(theirs[i]));
+    for (size_t i = 0; i < mine.size(); ++i) equal += mine[i] == theirs[i];
     EXPECT_GE(equal, kLines - 1) << "beam " << beam;  // there may be a tie
   }
   if (run("export --to bergamot --int8 -m run -o int8").status != 0) return;  // of widths that are refused
