@@ -22,7 +22,8 @@ for beam in 1 4; do
     [[ $type == f32 ]] || ours=$out/again gemm=int8shiftAll
     node "$here/bergamot.mjs" "$out/$type/model.bin" "$out/$type/vocab.spm" gemm-precision=$gemm skip-cost=false beam-size=$beam \
       normalize=0 max-length-factor=2 <"$lines" >"$out/theirs.txt"
-    "$starling" translate --model "$ours" --precision $type --beam $beam --length-penalty 0 --max-length-factor 1.99 --max-length-offset 1 \
+    "$starling" translate --model "$ours" --precision $type --beam $beam --length-penalty 0 --max-length-factor 2 \
+      --max-length-offset 0 --replace-ended=false --min-length 0 \
       <"$lines" >"$out/ours.txt" 2>/dev/null
     equal=$(paste -d '\n' "$out/ours.txt" "$out/theirs.txt" | awk 'NR % 2 { a = $0; next } { n += a == $0 } END { print n "/" NR / 2 }')
     printf '%-5s %-5s %12s %10s %11s\n' $type $beam "$equal" "$(bleu "$out/ours.txt")" "$(bleu "$out/theirs.txt")"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Configurations of Mozilla's pipeline for Firefox's models, there and back: its teacher's and its student's are converted, a model of
 # each is trained for a few updates, exported, and translates in Firefox's engine and here. Prints how many lines are equal, and how many
-# are different from each other. The engine ends a translation at twice the length of its source, as 1.99 and one token do here. CONFIGS
+# are different from each other. The engine ends a translation at twice the length of its source. CONFIGS
 # is pipeline/train/configs of Mozilla's repository "translations"; SOURCE and TARGET are parallel text. Smaller than there, so that it
 # takes minutes: the vocabulary, the batch, the warm-up, and the teacher's dimensions. The links that guide the student's attention are
 # made up.
@@ -32,8 +32,8 @@ for model in teacher student; do
     for beam in 1 4; do
       node "$here/bergamot.mjs" "$out/$model.$type/model.bin" "$out/$model.$type/vocab.spm" gemm-precision=$gemm skip-cost=false \
         beam-size=$beam normalize=0 max-length-factor=2 < "$out/lines" > "$out/theirs"
-      "$starling" translate --model "$out/$model" --precision f32 --beam $beam --length-penalty 0 --max-length-factor 1.99 \
-        --max-length-offset 1 < "$out/lines" > "$out/ours" 2> /dev/null
+      "$starling" translate --model "$out/$model" --precision f32 --beam $beam --length-penalty 0 --max-length-factor 2 \
+        --max-length-offset 0 --replace-ended=false --min-length 0 < "$out/lines" > "$out/ours" 2> /dev/null
       equal=$(paste -d '\n' "$out/ours" "$out/theirs" | awk 'NR % 2 { a = $0; next } { n += a == $0 } END { print n + 0 "/" NR / 2 }')
       printf '%-8s %-5s %-5s %12s %10s\n' $model $type $beam "$equal" "$(sort -u "$out/ours" | wc -l)"
     done

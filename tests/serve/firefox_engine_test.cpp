@@ -86,11 +86,11 @@ TEST_F(FirefoxEngine, TranslatesAsStarlingDoes) {
   std::string input, ours;
   for (const std::string& line : lines) input += line + "\n";
   write("input", input);
-  ASSERT_EQ(
-      run("translate --model model --precision f32 --threads 1 --beam 4 --length-penalty 0 --max-length-factor 2 --max-length-offset 1 "
-          "--quiet -i input -o ours")
-          .status,
-      0);
+  ASSERT_EQ(run("translate --model model --precision f32 --threads 1 --beam 4 --length-penalty 0 --max-length-factor 2 --max-length-offset "
+                "0 --replace-ended=false --min-length 0 "
+                "--quiet -i input -o ours")
+                .status,
+            0);
   test::Browser browser;
   browser.call("Page.navigate", {{"url", "http://127.0.0.1:" + std::to_string(server_->port()) + "/"}});
   ASSERT_TRUE(browser.becomes_true("typeof translated == 'function'"));
