@@ -67,8 +67,7 @@ SearchOptions v0::Translator::Impl::search_of(const TranslateOptions& o) const {
     if (s.end_ids.back() < 0)
       throw ConfigError(fmt::format("end_tokens: the vocabulary has no piece '{}'; leave it out", token.substr(0, 60)));
   }
-  s = with_prefixes(into_language(std::move(s), loaded_.description, without_nul("target_language", o.target_language)),
-                    vocabularies());
+  s = with_prefixes(into_language(std::move(s), loaded_.description, without_nul("target_language", o.target_language)), vocabularies());
   require_room(s, loaded_.description.config);
   return s;
 }

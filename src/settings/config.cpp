@@ -13,8 +13,8 @@
 #include "migration/peer_names.h"
 #include "parallel/stages.h"
 #include "settings/checks.h"
-#include "settings/fit_to_programs.h"
 #include "settings/corpus_defaults.h"
+#include "settings/fit_to_programs.h"
 #include "settings/model_section.h"
 #include "strategies/factory.h"
 
