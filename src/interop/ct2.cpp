@@ -96,6 +96,13 @@ void rename_specials(std::vector<std::string>& list, const Ct2Tokens& t) {
   }
 }
 
+// Whether a model that adds no end of sentence to its source reads pieces alone, as those of OpenNMT do. transformers' MarianMT, which
+// begins with an embedding of zeros, and M2M-100 and NLLB, which have tokens of languages, leave that end to their tokenizers.
+bool has_only_pieces(const ModelConfig& config, const std::vector<std::string>& tokens) {
+  const auto has = [&](const char* token) { return std::find(tokens.begin(), tokens.end(), token) != tokens.end(); };
+  return config.decoder_start != DecoderStart::zero && !has("__en__") && !has("eng_Latn");
+}
+
 }  // namespace
 
 ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const ForeignFile& model_file, const VocabularyFiles& given) {
@@ -115,6 +122,10 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
                            target_list = token_list(folder, base, "target", t.unknown);
   rename_specials(source_list, t);
   rename_specials(target_list, t);
+  if (!t.source_end && !has_only_pieces(config, source_list)) {
+    config.source_end = true;
+    notes.push_back("It was converted from transformers, whose tokenizers end a source with </s>: the model reads that end.");
+  }
   // A package has one SentencePiece model for both sides, which its engine splits and joins text with.
   VocabularyFiles v = given;
   if (v.source.empty() && folder.has("sentencepiece.model")) v.source = "sentencepiece.model";

@@ -55,7 +55,7 @@ TEST_F(ManualTest, PagesHaveEveryVerbAndOption) {
 TEST_F(ManualTest, BashCompletesVerbsOptionsAndWords) {
   EXPECT_EQ(completed("starling tran", 2), "translate\n");
   EXPECT_THAT(completed("starling bench dis", 3), HasSubstr("distributed"));
-  EXPECT_EQ(completed("starling translate --sou", 3), "--source-prefix --source-language\n");
+  EXPECT_EQ(completed("starling translate --sou", 3), "--source-prefix --source-pieces --source-language\n");
   EXPECT_EQ(completed("starling bench train --precision b", 5), "bf16\n");
   EXPECT_EQ(completed("starling bench train --precision = f", 6), "f32\n");
   EXPECT_EQ(completed("starling train --model.norm p", 4), "pre post\n");

@@ -208,6 +208,8 @@ TEST_F(TinyCt2Import, SettingsOfToday) {
   EXPECT_EQ(c.first_position, 1);
   EXPECT_EQ(m.description.vocabularies.source().encode("b c d"), (std::vector<int32_t>{4, 5, 0}));
   EXPECT_FALSE(make({}, "{}").description.config.source_end);
+  EXPECT_TRUE(make({.option = {"decoder/start_from_zero_embedding", 1}}, "{}").description.config.source_end)
+      << "of transformers' MarianMT, whose tokenizer gives it";
   EXPECT_EQ(make({}, R"({"add_source_bos": true})").description.search.source_prefix, "<s>");
   EXPECT_EQ(make({}, R"({"decoder_start_token": "</s>"})").description.config.decoder_start, DecoderStart::end);
   EXPECT_EQ(make({.option = {"with_target_bos", 0}}, "").description.config.decoder_start, DecoderStart::end);
