@@ -3,7 +3,7 @@
 option(STARLING_STATIC_LIBRARY "Build libstarling.a too" OFF)
 configure_file(include/starling/version.h.in include/starling/version.h @ONLY)
 file(GLOB library_sources CONFIGURE_DEPENDS src/library/*.cpp)
-set(library_parts starling_batching starling_run starling_interop)
+set(library_parts starling_batching starling_run starling_exporting)
 
 add_library(starling_facade OBJECT ${library_sources})
 target_link_libraries(starling_facade PUBLIC ${library_parts})

@@ -1,5 +1,5 @@
 // The verb `starling export`: writes a model in the format of another program.
-#include "interop/export.h"
+#include "exporting/export.h"
 
 #include <iostream>
 

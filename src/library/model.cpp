@@ -1,7 +1,7 @@
 #include "starling/model.h"
 
 #include "decode/framing.h"
-#include "interop/export.h"
+#include "exporting/export.h"
 #include "interop/usable_model.h"
 #include "library/describe.h"
 #include "library/guarded.h"

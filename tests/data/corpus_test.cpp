@@ -123,9 +123,6 @@ TEST(Corpus, LinksAreReadWithTheirPairs) {
   EXPECT_THAT(refusal({{column}}), HasSubstr("wrong:2: 'zero' is not a link"));
   file.alignment = kAlignmentColumn;
   EXPECT_THAT(refusal<ConfigError>({{file}}), HasSubstr("only a tsv has columns"));
-  DataOptions sampled{{column}};
-  sampled.subword_alpha = 0.1;
-  EXPECT_THAT(refusal<ConfigError>(sampled), HasSubstr("data.subword-alpha"));
 }
 
 TEST(Corpus, RefusesOptionsThatCannotBeMeant) {

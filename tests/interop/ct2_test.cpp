@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "decode/translator.h"
-#include "interop/export.h"
+#include "exporting/export.h"
 #include "tests/interop/archives.h"
 #include "tests/interop/interop_test.h"
 

@@ -1,5 +1,5 @@
 // Models as other programs': what was imported comes out as it was, byte by byte where types allow; and what is refused.
-#include "interop/export.h"
+#include "exporting/export.h"
 
 #include <gmock/gmock.h>
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "interop/export.h"
+#include "exporting/export.h"
 #include "tests/interop/hf_folder.h"
 
 namespace starling {

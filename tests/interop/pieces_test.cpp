@@ -5,7 +5,7 @@
 #include "decode/document_parts.h"
 #include "decode/framing.h"
 #include "decode/translator.h"
-#include "interop/export.h"
+#include "exporting/export.h"
 #include "tests/interop/hf_folder.h"
 #include "text/listed_pieces.h"
 

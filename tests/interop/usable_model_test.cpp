@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "interop/export.h"
+#include "exporting/export.h"
 #include "interop/import.h"
 #include "tests/interop/interop_test.h"
 

@@ -238,7 +238,8 @@ TEST_P(IndependentValues, NBestListsOfBeamSearch) {
   SearchOptions options;
   options.beam = options.n_best = beam["beam"];
   options.length_penalty = beam["length_penalty"], options.coverage_penalty = beam["coverage_penalty"];
-  options.allow_unknown = true;  // the other program knows no such rule
+  // The other program knows no such rules.
+  options.allow_unknown = true, options.min_length = 0, options.replace_ended = false;
   options.max_length_factor = beam["max_length_factor"], options.max_length_offset = beam["max_length_offset"];
   std::vector<std::vector<int32_t>> sources;
   for (size_t i = 0; i < beam["n_best"].size(); ++i) sources.push_back(sentences()[i]["source"].get<std::vector<int32_t>>());

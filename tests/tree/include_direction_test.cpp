@@ -38,6 +38,7 @@ const std::map<std::string, Folders>& arrows() {
       {"comm", {"backend", "config", "storage"}},
       {"decode", {"models", "metrics", "document"}},
       {"interop", {"data", "decode"}},
+      {"exporting", {"interop"}},
       {"sim", {"comm"}},
       {"strategies", {"comm", "optim", "autograd"}},
       {"parallel", {"data", "decode", "comm"}},
@@ -57,9 +58,9 @@ const std::map<std::string, Folders>& arrows() {
       {"launch", {"config"}},
       {"batching", {"decode"}},
       {"serve", {"batching", "http"}},
-      {"library", {"batching", "run", "interop"}},
+      {"library", {"batching", "run", "exporting"}},
       {"manual", {"base"}},
-      {"cli", {"demo", "doctor", "experiments", "interop", "launch", "manual", "serve", "watch"}},
+      {"cli", {"demo", "doctor", "experiments", "exporting", "launch", "manual", "serve", "watch"}},
   };
   return kArrows;
 }

@@ -1,13 +1,13 @@
-#include "interop/export.h"
+#include "exporting/export.h"
 
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
-#include "interop/ct2_export.h"
-#include "interop/hf_export.h"
+#include "exporting/ct2_export.h"
+#include "exporting/hf_export.h"
+#include "exporting/marian_export.h"
 #include "interop/marian_bin.h"
-#include "interop/marian_export.h"
 #include "interop/npz.h"
 #include "interop/zip.h"
 #include "storage/outputs.h"

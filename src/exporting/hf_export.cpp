@@ -1,4 +1,4 @@
-#include "interop/hf_export.h"
+#include "exporting/hf_export.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "interop/ct2_export.h"
+#include "exporting/ct2_export.h"
 
 #include <algorithm>
 #include <cmath>

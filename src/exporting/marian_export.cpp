@@ -1,4 +1,4 @@
-#include "interop/marian_export.h"
+#include "exporting/marian_export.h"
 
 #include <algorithm>
 #include <cmath>
