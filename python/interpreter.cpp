@@ -20,6 +20,7 @@ struct State {
   std::condition_variable changed;
   std::set<const starling::Translator*> translators;
   bool ending = false;
+  bool cancelling = false;
   std::thread::id ends_in;  // the thread in which the interpreter ends
   int in_library = 0;       // threads that are in a call
   int taking = 0;           // threads that ask for the interpreter's lock, or call back with it
@@ -46,12 +47,18 @@ void stop_everything() {
   lock.lock();
   const auto end = std::chrono::steady_clock::now() + kLongestEnd;
   do {
-    for (const starling::Translator* translator : s.translators) {
+    const std::set<const starling::Translator*> translators = s.translators;
+    s.cancelling = true;  // so that none of them is closed meanwhile; their callbacks need the mutex
+    lock.unlock();
+    for (const starling::Translator* translator : translators) {
       try {
         translator->cancel();
       } catch (const starling::Error&) {
       }
     }
+    lock.lock();
+    s.cancelling = false;
+    s.changed.notify_all();
   } while (!s.changed.wait_for(lock, std::chrono::milliseconds(20), [&] { return s.in_library == 0 && s.taking == 0; }) &&
            std::chrono::steady_clock::now() < end);
   lock.unlock();
@@ -80,7 +87,8 @@ void opened(const starling::Translator* translator) {
 
 void closes(const starling::Translator* translator) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  std::unique_lock lock(s.mutex);
+  s.changed.wait(lock, [&] { return !s.cancelling; });
   s.translators.erase(translator);
 }
 

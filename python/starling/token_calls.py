@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import queue
 import time
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence, TextIO, Union
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, Optional, Sequence, TextIO, Union
 
 from starling import _starling
 from starling.results import Background, ExecutionStats, GenerationStepResult, Job, ScoringResult, TranslationResult, failed_jobs
@@ -218,19 +219,20 @@ class TokenCalls:
         join = target_detokenize_fn or " ".join
         begin, examples, tokens = time.monotonic(), 0, 0
         window = 16 * max(1, max_batch_size)
-        with open(source_path, encoding="utf-8") as source, _opened(target_path) as prefixes:
-            lines = _lines(source, source_tokenize_fn)
-            pairs = _same_length(lines, _lines(prefixes, target_tokenize_fn) if prefixes else None, source_path, target_path)
+        with contextlib.ExitStack() as files:
+            out = files.enter_context(_result_file(output_path, source_path, target_path))
+            lines = _lines(files, source_path, source_tokenize_fn)
+            prefixes = None if target_path is None else _lines(files, target_path, target_tokenize_fn)
+            pairs = _same_length(lines, prefixes, source_path, target_path)
             first, second = itertools.tee(pairs)
             results = self._iterable_of_tokens(
                 (each[0] for each in first), (each[1] for each in second), window, return_scores=with_scores, **options
             )
-            with open(output_path, "w", encoding="utf-8") as out:
-                for result in results:
-                    examples += 1
-                    tokens += len(result.hypotheses[0])
-                    for number, hypothesis in enumerate(result.hypotheses):
-                        out.write((f"{result.scores[number]:g} ||| " if with_scores else "") + join(hypothesis) + "\n")
+            for result in results:
+                examples += 1
+                tokens += len(result.hypotheses[0])
+                for number, hypothesis in enumerate(result.hypotheses):
+                    out.write((f"{result.scores[number]:g} ||| " if with_scores else "") + join(hypothesis) + "\n")
         return ExecutionStats(tokens, examples, 1000 * (time.monotonic() - begin))
 
     def score_file(
@@ -252,42 +254,52 @@ class TokenCalls:
         between them."""
         join = target_detokenize_fn or " ".join
         begin, examples, tokens = time.monotonic(), 0, 0
-        with open(source_path, encoding="utf-8") as source, open(target_path, encoding="utf-8") as target:
-            with open(output_path, "w", encoding="utf-8") as out:
-                pairs = _same_length(_lines(source, source_tokenize_fn), _lines(target, target_tokenize_fn), source_path, target_path)
-                for window in _windows(pairs, 16 * max(1, max_batch_size)):
-                    for result in self.score_batch([each[0] for each in window], [each[1] for each in window], **options):
-                        examples += 1
-                        tokens += len(result.tokens)
-                        line = f"{sum(result.log_probs) / max(1, len(result.log_probs)):g} ||| {join(result.tokens)}"
-                        if with_tokens_score:
-                            line += " |||" + "".join(f" {each:g}" for each in result.log_probs)
-                        out.write(line + "\n")
+        with contextlib.ExitStack() as files:
+            out = files.enter_context(_result_file(output_path, source_path, target_path))
+            source, target = _lines(files, source_path, source_tokenize_fn), _lines(files, target_path, target_tokenize_fn)
+            pairs = _same_length(source, target, source_path, target_path)
+            for window in _windows(pairs, 16 * max(1, max_batch_size)):
+                for result in self.score_batch([each[0] for each in window], [each[1] for each in window], **options):
+                    examples += 1
+                    tokens += len(result.tokens)
+                    line = f"{sum(result.log_probs) / max(1, len(result.log_probs)):g} ||| {join(result.tokens)}"
+                    if with_tokens_score:
+                        line += " |||" + "".join(f" {each:g}" for each in result.log_probs)
+                    out.write(line + "\n")
         return ExecutionStats(tokens, examples, 1000 * (time.monotonic() - begin))
 
 
-class _opened:
-    """A file, or None for no path."""
+@contextlib.contextmanager
+def _result_file(path: Path, *inputs: Optional[Path]) -> Iterator[TextIO]:
+    """A file of results. It is PATH.partial until all of them are there, so that an error leaves an earlier PATH as it was."""
+    if not os.path.exists(path) or os.path.isfile(path):
+        for each in inputs:
+            if each is not None and os.path.exists(path) and os.path.exists(each) and os.path.samefile(path, each):
+                raise _starling.UsageError(f"{path} is an input, which would be overwritten; give another file for the results")
+        partial = os.fspath(path) + ".partial"
+        with open(partial, "w", encoding="utf-8") as out:
+            yield out
+        os.replace(partial, path)
+    else:  # a pipe, a terminal
+        with open(path, "w", encoding="utf-8") as out:
+            yield out
 
-    def __init__(self, path: Optional[Path]):
-        self._file = None if path is None else open(path, encoding="utf-8")
 
-    def __enter__(self) -> Optional[TextIO]:
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+def _lines(files: contextlib.ExitStack, path: Path, split: Optional[Callable[[str], Tokens]]) -> Iterator[List[str]]:
+    return _tokens_of_lines(files.enter_context(open(path, "rb")), path, split)
 
 
-def _lines(file: TextIO, split: Optional[Callable[[str], Tokens]]) -> Iterator[List[str]]:
-    for line in file:
-        line = line.rstrip("\n")
-        yield list(split(line)) if split else [token for token in line.split(" ") if token]
+def _tokens_of_lines(file: BinaryIO, path: Path, split: Optional[Callable[[str], Tokens]]) -> Iterator[List[str]]:
+    for number, line in enumerate(file, 1):
+        try:
+            text = line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise _starling.DataError(f"{path}:{number}: invalid UTF-8 at byte {error.start + 1}; convert the file to UTF-8") from None
+        yield list(split(text)) if split else [token for token in text.split(" ") if token]
 
 
 def _same_length(source: Iterable[Any], target: Optional[Iterable[Any]], source_path: Path, target_path: Optional[Path]) -> Iterator[Any]:
     try:
         yield from _pairs(source, target)
     except _starling.UsageError:
-        raise _starling.DataError(f"{target_path} has less examples than {source_path}, or more; give one line for each line") from None
+        raise _starling.DataError(f"{target_path} and {source_path} have different numbers of lines; give one line for each line") from None

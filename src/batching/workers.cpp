@@ -14,6 +14,7 @@
 namespace starling {
 
 namespace {
+thread_local bool is_worker = false;
 constexpr double kLengthyShare = 1.0 / 3;  // time of lengthy sentences relative to that of ordinary ones, while there are both
 }  // namespace
 
@@ -70,7 +71,10 @@ Workers::~Workers() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+bool Workers::is_own_thread() { return is_worker; }
+
 void Workers::work(int worker, Model& model) {
+  is_worker = true;
   if (nice_ > 0) setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice_);
   Searches searches(model);
   for (;;) {

@@ -19,6 +19,8 @@ class Workers {
   Workers(const LoadedModel& model, Scheduler& scheduler, BatchingEvents& events, int nice = 5);
   // Closes the scheduler and waits until everything is translated.
   ~Workers();
+  // Whether the calling thread is one of the workers of any model.
+  static bool is_own_thread();
 
  private:
   class Searches;

@@ -197,17 +197,21 @@ uint64_t bytes_of(const std::vector<std::string>& inputs) {
   return bytes;
 }
 
-// Cuts lines at their first tab and returns what stands behind it. `first` is the number of the first line.
-std::vector<std::string> cut_beginnings(std::vector<std::string>& lines, int64_t first) {
+// Cuts lines at their tab and returns what stands behind it. A line without one, or with several, and those after it are dropped; then
+// `wrong` says why. `first` is the number of the first line.
+std::vector<std::string> cut_beginnings(std::vector<std::string>& lines, const std::string& input, int64_t first, std::string& wrong) {
   std::vector<std::string> beginnings;
   for (std::string& line : lines) {
-    const size_t tab = line.find('\t');
-    if (tab == std::string::npos && !line.empty())
-      throw DataError(fmt::format("line {} of the input has no tab; with --tsv each line is a source, a tab and a beginning (may be empty)",
-                                  first + std::ssize(beginnings)));
+    const size_t tab = line.find('\t'), second = tab == std::string::npos ? tab : line.find('\t', tab + 1);
+    if ((tab == std::string::npos && !line.empty()) || second != std::string::npos) {
+      wrong = fmt::format("{}:{}: {} instead of one; with --tsv each line is a source, a tab and a beginning, which may be empty", input,
+                          first + std::ssize(beginnings), tab == std::string::npos ? "no tab" : "several tabs");
+      break;
+    }
     beginnings.push_back(tab == std::string::npos ? "" : line.substr(tab + 1));
     if (tab != std::string::npos) line.resize(tab);
   }
+  lines.resize(beginnings.size());
   return beginnings;
 }
 
@@ -245,8 +249,11 @@ void run_translate(const TranslateArguments& a) {
   }
   SearchOptions search = into_language(a.search.apply(loaded.description.search), loaded.description, a.target_language);
   if (a.sampling || (a.n_best > search.beam && !a.search.given("beam"))) search.beam = a.n_best;
-  if (a.n_best > std::llround(static_cast<double>(search.beam) * search.patience))
+  if (a.n_best > std::max<int64_t>(search.beam, std::llround(static_cast<double>(search.beam) * search.patience)))
     throw ConfigError(fmt::format("--n-best {} is more than the beam of {}; raise --beam, or --patience", a.n_best, search.beam));
+  if (a.sampling && (search.repetition_penalty != 1 || search.prefix_bias > 0))
+    throw ConfigError(
+        "--sampling draws from the model's own probabilities; leave it out, or set --repetition-penalty 1 and --prefix-bias 0");
   search.n_best = a.n_best;
   search.alignment = a.document || a.lines.alignment;
   search.attention = a.lines.soft_alignment || a.lines.alignment_threshold > 0;
@@ -279,11 +286,15 @@ void run_translate(const TranslateArguments& a) {
       for (size_t i = 0; i < a.inputs.size(); ++i) documents.translate(i);
     for (std::vector<std::string> lines = take(); !lines.empty(); lines = take()) {
       lines_under_way = lines.size();
-      const std::vector<std::string> beginnings = a.tsv ? cut_beginnings(lines, output.count() + 1) : std::vector<std::string>();
+      std::string wrong;
+      std::vector<std::string> beginnings;
+      const bool named = a.inputs.size() == 1 && a.inputs[0] != "-";
+      if (a.tsv) beginnings = cut_beginnings(lines, named ? a.inputs[0] : "input", output.count() + 1, wrong);
       const auto translations = translator.translate(lines, beginnings);
       if (!shards.first()) continue;
       output.write(translations, lines, translator, a);
       note.set(output.stopped(what, output.count()));
+      if (!wrong.empty()) throw DataError(wrong);
     }
   } catch (const DataError& e) {
     throw DataError(e.what() + output.left("translations", output.count()));
@@ -299,6 +310,9 @@ void run_translate(const TranslateArguments& a) {
   }
   tell("{}", translator.tag_warning());
   if (translator.truncated() > 0) tell("{}", cut_warning(translator, a.max_source_tokens));
+  if (translator.beginnings_cut() > 0)
+    tell("warning: the given beginnings of {} were cut at {} tokens\n", counted(translator.beginnings_cut(), "translation"),
+         translator.most_source_tokens());
   if (documents.cut() > 0)
     tell("note: {} were translated in parts of at most {} source tokens\n", counted(documents.cut(), "long sentence"),
          documents.most_tokens());

@@ -141,14 +141,16 @@ class Encoder {
     const std::vector<int32_t>& tag = tags_[block.corpus];
     const bool aligned = !data_.train[block.corpus].alignment.empty();
     for (const TextPair& at : block.pairs) {
-      std::string_view from = text.substr(at.begin, at.source);
+      const std::string_view line = text.substr(at.begin, at.source);
+      std::string_view from = line;
       const std::string_view to = text.substr(at.begin + at.source, at.target);
       const int32_t typed = source_.take_tag(from);
       std::vector<TokenLink> links;
       EncodedPair words;
       if (aligned) {
         EncodedLine source = source_.encode_as_it_stands_with_bytes(from), target = target_.encode_as_it_stands_with_bytes(to);
-        links = links_of(block, at, {from, source}, {to, target},
+        for (Range& bytes : source.bytes) bytes = {bytes.begin + (from.data() - line.data()), bytes.end + (from.data() - line.data())};
+        links = links_of(block, at, {line, source}, {to, target},  // words are those of the whole line, as where it is translated
                          source.ids.empty() ? 0 : std::ssize(source_.listed().prefix_with(tag, typed)));
         words = {std::move(source.ids), std::move(target.ids)};
       } else {

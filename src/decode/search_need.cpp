@@ -61,8 +61,9 @@ SearchNeed search_need(const ModelConfig& config, const ModelVocabulary& vocabul
   need.scores = std::min(need.rows, kWholeRows) * V * 4 + need.rows * looked_at_tokens * 24;
   const int64_t looked_at = wide * tokens;  // pairs of hypothesis and source token
   count_steps(need, config, length, tokens, looked_at, activation_bytes, shards);
-  need.states += need.rows * length * 8;  // the tree of prefixes
-  if (options.coverage_penalty > 0) need.states += looked_at * 8;
+  need.states += need.rows * length * 24;  // the tree of prefixes
+  if (options.coverage_penalty > 0 || options.alignment || options.attention) need.states += looked_at * 8;
+  if (options.attention) need.states += looked_at * length * 4 + need.rows * length * 24;  // that of all tokens
   return need;
 }
 

@@ -227,17 +227,24 @@ std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string
   return sources;
 }
 
-std::vector<SearchOptions> Translator::with_beginnings(std::span<const std::string> beginnings) const {
+std::vector<SearchOptions> Translator::with_beginnings(std::span<const std::string> beginnings) {
   const Vocabulary& to = vocabularies_.target();
-  const size_t longest = static_cast<size_t>(longest_sentence(workers_.front().model->config()));
+  const auto longest = static_cast<size_t>(std::min(longest_sentence(workers_.front().model->config()) - 2, max_source_tokens_));
   std::vector<SearchOptions> options(beginnings.size(), options_);
   for (size_t i = 0; i < beginnings.size(); ++i) {
     std::vector<int32_t>& prefix = options[i].target_prefix_ids;
     const size_t hidden = prefix.size();
-    const std::vector<int32_t> ids =
-        form_.target_pieces ? to.ids_of(beginnings[i], "the beginning of a translation") : to.encode(beginnings[i]);
+    bool cut = false;
+    std::vector<int32_t> ids;
+    if (form_.target_pieces) {
+      ids = source_of_pieces(beginnings[i], to, {}, std::numeric_limits<int64_t>::max(), cut);
+      if (!ids.empty()) ids.pop_back();  // the end of sentence
+    } else {
+      ids = to.encode(beginnings[i]);
+    }
     prefix.insert(prefix.end(), ids.begin(), ids.end());
-    prefix.resize(std::min(prefix.size(), longest - 2));
+    beginnings_cut_ += prefix.size() > longest;
+    prefix.resize(std::min(prefix.size(), longest));
     options[i].shown_prefix = static_cast<int64_t>(prefix.size() - hidden);
   }
   return options;
@@ -249,6 +256,7 @@ std::string Translator::alignment(std::string_view line, const Translation& tran
     bool cut = false;
     source.ids = source_of_pieces(line, vocabularies_.source(), {}, std::numeric_limits<int64_t>::max(), cut);
     if (!source.ids.empty()) source.ids.pop_back();  // the end of sentence
+    if (!source.ids.empty() && vocabularies_.source().listed().is_tag(source.ids.front())) source.ids.erase(source.ids.begin());
     source.bytes.resize(source.ids.size());
   } else {
     source = text_tokens(line, vocabularies_.source());

@@ -66,8 +66,8 @@ class Translator {
 
   // Returns the n_best translations of each line, best first; an empty line gives an empty translation. Sources longer than
   // max_source_tokens are cut there, and counted. `beginnings`, if given, are the texts that the lines' translations begin with, which are
-  // part of them; a beginning that leaves no room is cut. Throws ResourceError, before computing anything, if beam and batches need more
-  // memory than set_memory allows.
+  // part of them; one of more tokens than a source or a sentence may have is cut. Throws ResourceError, before computing anything, if beam
+  // and batches need more memory than set_memory allows.
   std::vector<std::vector<Translation>> translate(std::span<const std::string> lines, std::span<const std::string> beginnings = {});
 
   // The two halves of translate(), to translate the same text several times; not with an ensemble. Sources end with end of sentence; that
@@ -115,6 +115,7 @@ class Translator {
   int64_t most_text_tokens() const { return max_source_tokens_ - static_cast<int64_t>(options_.source_prefix_ids.size()); }
   int64_t most_source_tokens() const { return max_source_tokens_; }  // with the prefix
   int64_t truncated() const { return truncated_; }                   // number of lines cut so far
+  int64_t beginnings_cut() const { return beginnings_cut_; }         // number of beginnings cut so far
   int64_t output_tokens() const { return output_tokens_; }           // of the best translations so far, including ends of sentences
   SearchWork work() const;                                           // so far
 
@@ -137,7 +138,7 @@ class Translator {
   std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const Sources> sources);
   std::vector<int32_t> source_of(std::string_view line, const Vocabulary& from, const SearchOptions& options, int64_t most,
                                  bool& cut) const;
-  std::vector<SearchOptions> with_beginnings(std::span<const std::string> beginnings) const;
+  std::vector<SearchOptions> with_beginnings(std::span<const std::string> beginnings);
   // `options` are those of all sentences, or of each.
   std::vector<std::vector<Translation>> translate_sources(const std::vector<Sources>& sources, std::span<const SearchOptions> options);
   void stop_if_asked();
@@ -161,7 +162,7 @@ class Translator {
   SearchMemory memory_;
   TranslatorWatch watch_;
   int64_t batch_sentences_, max_source_tokens_;
-  int64_t truncated_ = 0, output_tokens_ = 0;
+  int64_t truncated_ = 0, beginnings_cut_ = 0, output_tokens_ = 0;
   int64_t granted_ = 0;  // bytes that earlier searches used and that the workers keep for the next one
 };
 

@@ -43,6 +43,10 @@ void set_hf_languages(const ForeignFiles& folder, const HfConfig& c, const HfPie
   const auto is_language = [&](const std::string& piece) { return is_m2m_language(piece) || is_nllb_language(piece); };
   const auto example = std::find_if(p.source.begin(), p.source.end(), is_language);
   if (example == p.source.end()) return;
+  for (const std::string& code : {languages.source, languages.target})
+    if (!code.empty() && language_piece(p.source, code).empty())
+      throw ConfigError(
+          fmt::format("{}: the model has no language '{}'; its languages are pieces such as {}", folder.where(""), code, *example));
   search.source_prefix = language_piece(p.source, languages.source);
   if (const std::string piece = language_piece(p.source, languages.target); !piece.empty()) search.target_prefix = piece;
   const auto note = [&](const char* key, const std::string& prefix) {

@@ -161,9 +161,13 @@ std::vector<std::string> many_languages(const ForeignFiles& folder, const HfConf
     for (size_t i = std::size(kOrder); i < pieces.size(); ++i)
       take_number(numbers, static_cast<int64_t>(i) + 1, std::string(pieces[i].text), rows, model.where);
   }
-  if (static_cast<int64_t>(numbers.size()) == rows) return all_rows(numbers, rows);  // as in an export of ours
-  const int64_t first = numbers.empty() ? 0 : numbers.rbegin()->first + 1;
   AddedTokens added = added_tokens(folder, rows);
+  if (static_cast<int64_t>(numbers.size()) == rows) {  // as in an export of ours
+    for (const auto& [number, token] : added)
+      if (numbers.at(number) == token.content) find_added(token, found);
+    return all_rows(numbers, rows);
+  }
+  const int64_t first = numbers.empty() ? 0 : numbers.rbegin()->first + 1;
   if (added.lower_bound(first) == added.end()) {
     int64_t number = first;
     for (std::string& token : special_tokens(folder)) added[number++] = {std::move(token), true};

@@ -26,7 +26,9 @@ std::string state_of_file(FileSystem& files, const std::string& path) {
   const FileInfo info = files.info(path);
   if (info.kind != FileKind::file) return path + " is not there\n";
   if (info.size <= kSmall) return fmt::format("{} {} {}\n", path, info.size, hash_text(files.read_file(path)));
-  return fmt::format("{} {} {}\n", path, info.size, std::filesystem::last_write_time(path).time_since_epoch().count());
+  std::error_code gone;
+  const auto time = std::filesystem::last_write_time(path, gone);
+  return gone ? path + " is not there\n" : fmt::format("{} {} {}\n", path, info.size, time.time_since_epoch().count());
 }
 
 // Whether an import may read a file, apart from weights of Marian's and CTranslate2's.

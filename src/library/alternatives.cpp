@@ -43,6 +43,8 @@ std::vector<v0::Translation> v0::Translator::Impl::alternatives(Strings sentence
   TranslateOptions without_limit = options;  // as many alternatives as wanted, however narrow the searches for the rest are
   if (options.beam) without_limit.beam = std::max(*options.beam, options.n_best);
   SearchOptions search = search_of(without_limit);
+  if (search.prefix_bias > 0 || options.sampling)
+    throw ConfigError("alternatives are searched for behind a prefix that is forced; leave out prefix_bias and sampling, or alternatives");
   const std::vector<bool> were_cut = cut(sentences, options, search, form, stopping);
   int64_t number = 0;
   auto expansion = this->search(sentences, search_for_first_tokens(search), form, number);
@@ -81,7 +83,8 @@ std::vector<v0::Translation> v0::Translator::Impl::alternatives(Strings sentence
   }
   std::vector<Translation> translations;
   for (size_t i = 0; i < candidates.size(); ++i)
-    translations.push_back(translation_of(candidates[i], were_cut[i], search.alignment ? &sentences[i] : nullptr, form));
+    translations.push_back(
+        translation_of(candidates[i], were_cut[i], search.alignment || search.attention ? &sentences[i] : nullptr, form));
   return translations;
 }
 

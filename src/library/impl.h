@@ -72,6 +72,8 @@ class v0::Translator::Impl {
   Step step_of(size_t sentence, int64_t hypothesis, const std::vector<int32_t>& so_far, const StepToken& token) const;
   Scheduler::OnSentenceToken on_token_of(size_t sentences, const TranslateOptions& options) const;
   Translation translation_of(const Candidates& candidates, bool cut, const std::string* source, SentenceForm form) const;
+  // Whether a source begins with a tag of the model's.
+  bool typed_tag(std::string_view source) const;
   std::vector<std::pair<int, int>> alignment_of(const ::starling::Hypothesis& h, const std::string& source, SentenceForm form) const;
   std::vector<EncodedPair> encoded_pairs(const Strings& sources, const Strings& targets, const SearchOptions& search, SentenceForm form,
                                          Stopping& stopping) const;

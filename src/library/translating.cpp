@@ -97,7 +97,7 @@ int64_t v0::Translator::Impl::submit(Strings sentences, const TranslateOptions& 
   const SearchOptions search = search_of(options);
   const std::vector<bool> were_cut = cut(sentences, options, search, form, stopping);
   std::vector<std::string> sources;
-  if (search.alignment) sources = sentences;
+  if (search.alignment || search.attention) sources = sentences;
   const auto answer = [this, were_cut, form, sources = std::move(sources), done = std::move(done)](Scheduler::Outcome outcome) {
     std::vector<Translation> translations;
     std::exception_ptr error;
@@ -170,6 +170,7 @@ std::string v0::Translator::Impl::translate_document(const std::string& text, Fo
 
 void v0::Translator::Impl::cancel_all() {
   requests_.cancel_all();
+  if (Workers::is_own_thread()) return;  // a callback, which the worker would wait for
   const double end = serve_seconds() + 10;
   while (!scheduler_.idle() && serve_seconds() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
@@ -229,6 +230,8 @@ v0::Translation v0::Translator::Impl::translation_of(const Candidates& candidate
     h.attention = c.hypothesis.attention;
     if (info_.reads_source_end)
       for (std::vector<float>& row : h.attention) row.pop_back();
+    if (source && typed_tag(*source))  // a token of the source that the search does not count
+      for (std::vector<float>& row : h.attention) row.insert(row.begin(), 0.0F);
     if (source) h.alignment = alignment_of(c.hypothesis, *source, form);
     t.hypotheses.push_back(std::move(h));
   }
@@ -236,12 +239,17 @@ v0::Translation v0::Translator::Impl::translation_of(const Candidates& candidate
   return t;
 }
 
+bool v0::Translator::Impl::typed_tag(std::string_view source) const {
+  const Vocabulary& vocabulary = vocabularies().source();
+  return vocabulary.listed().is_tag(vocabulary.take_tag(source));
+}
+
 std::vector<std::pair<int, int>> v0::Translator::Impl::alignment_of(const ::starling::Hypothesis& h, const std::string& source,
                                                                     SentenceForm form) const {
   const Vocabulary& vocabulary = vocabularies().source();
   std::string_view text = source;
   const int32_t tag = vocabulary.take_tag(text);
-  const int typed = vocabulary.listed().is_tag(tag) ? 1 : 0;  // a token of source_tokens(), which the search does not count
+  const int typed = typed_tag(source) ? 1 : 0;  // a token of source_tokens(), which the search does not count
   const int64_t count = (tag >= 0 && typed == 0 ? 1 : 0) + (form == SentenceForm::text ? std::ssize(vocabulary.encode(text))
                                                             : text.empty()             ? 0
                                                                                        : std::count(text.begin(), text.end(), ' ') + 1);

@@ -22,7 +22,6 @@ class ListedPieces {
   ListedPieces& operator=(const ListedPieces&) = delete;
 
   bool any_whole() const { return any_whole_; }
-  bool any_added() const { return any_added_; }
   /// Returns the id of the piece that is this text as a whole; -1 if there is none.
   int32_t whole(std::string_view text) const;
 

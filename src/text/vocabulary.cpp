@@ -103,7 +103,7 @@ std::vector<int> Vocabulary::cut(std::string_view text) const {
     if (look) encode(text, &pieces);
     for (size_t i = 0; i < of_part.size(); ++i) {
       int id = of_part[i] < size_ ? of_part[i] : unk_;
-      if (look && of_part[i] == unk_) id = std::max(listed_->whole(pieces[i]), -1);
+      if (look && of_part[i] == unk_) id = listed_->whole(pieces[i]);
       ids.push_back(id < 0 ? unk_ : id);
     }
   };

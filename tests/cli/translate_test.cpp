@@ -171,7 +171,7 @@ TEST_F(Translate, EachLineMayHaveABeginning) {
   EXPECT_TRUE(begun[2].starts_with("Ein Hund im")) << begun[2];
   EXPECT_EQ(numbers(fields(lines(translate("-i tsv --tsv --word-scores pieces"))[2])[1].substr(11))[0], 0) << "a beginning is given";
   write("odd", "A dog\tEin\nno tab\n");
-  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model --tsv -i odd").text, HasSubstr("line 2 of the input has no tab"));
+  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model --tsv -i odd").text, HasSubstr("odd:2: no tab instead of one"));
 }
 
 // Pieces go out as the vocabulary cut them, and come in as if the text had been given.

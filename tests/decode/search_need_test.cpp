@@ -184,9 +184,9 @@ TEST(SearchNeed, CountsWhatTranslationsAreMadeToBeginWith) {
   const int64_t rows = 5 * with.beam;
   ModelConfig c = model_preset("transformer-base");
   const auto more = [&] { return search_need(c, {100, 100}, with, 5, 100, 2).total() - search_need(c, {100, 100}, {}, 5, 100, 2).total(); };
-  EXPECT_EQ(more(), 3 * rows * (c.decoder_layers * 2 * c.width * 2 + 12 + 8));
+  EXPECT_EQ(more(), 3 * rows * (c.decoder_layers * 2 * c.width * 2 + 12 + 24));
   c.autoregression = Autoregression::ssru;
-  EXPECT_EQ(more(), 3 * rows * (c.decoder_layers * c.width * 4 + 12 + 8));
+  EXPECT_EQ(more(), 3 * rows * (c.decoder_layers * c.width * 4 + 12 + 24));
 }
 
 // Ordinary settings must never be refused on an ordinary machine: 4 of 16 GiB for a base model, beam 4, batches of 64 on 8 threads.

@@ -222,7 +222,7 @@ TEST_F(ReloadTest, RequestsUnderWayEndWithTheModelTheyBeganWith) {
 int64_t need_of(int64_t beam, int64_t sentences, int64_t tokens) {
   const auto files = real_file_system();
   const LoadedModel model = load_model(*files, kModel, {"f32", 1});
-  SearchOptions search = model.description.search;
+  SearchOptions search = with_prefixes(model.description.search, model.description.vocabularies);
   search.beam = beam;
   return search_need(model.model->config(), model.model->vocabulary(), search, sentences, sentences * tokens, 4).total();
 }
@@ -266,7 +266,7 @@ TEST(ModelBudgets, CountPrefixes) {
   const ModelDescription model = describe_model(*files, kModel);
   const std::string a = model.vocabularies.source().piece(5), b = model.vocabularies.source().piece(6);
   options.search = [&](SearchOptions o) { return o.beam = 4, o.source_prefix = a + " " + b, o.target_prefix = b, o; };
-  SearchOptions search = model.search;
+  SearchOptions search = with_prefixes(model.search, model.vocabularies);
   search.beam = 4, search.target_prefix_ids = {6};
   const int64_t need = search_need(model.config, model.vocabularies.sizes(), search, 8, 8 * 502, 4).total();
   const FoundModel found = find_model(*files, parse_model_source("en-de=" + kModel), options);
