@@ -99,15 +99,15 @@ void check_verbs(const CLI::App& app, const std::vector<std::string>& arguments)
   }
 }
 
-// Returns the arguments for CLI11, which takes them in reverse order. It would take the argument after --section.key= as its value, so the
-// empty value is passed explicitly.
+// Returns the arguments for CLI11, which takes them in reverse order. It would take the argument after --key= as its value, so the empty
+// value is passed explicitly.
 std::vector<std::string> reversed_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> all;
   bool options = true;  // until "--"
   for (const std::string& argument : arguments) {
     options = options && argument != "--";
     const size_t equals = argument.find('=');
-    if (options && argument.starts_with("--") && argument.find('.') < equals && equals == argument.size() - 1)
+    if (options && argument.starts_with("--") && equals == argument.size() - 1)
       all.insert(all.end(), {argument.substr(0, equals), ""});
     else
       all.push_back(argument);

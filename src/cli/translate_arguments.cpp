@@ -12,7 +12,10 @@ namespace {
 void check_document(const TranslateArguments& a) {
   if (!a.document && a.format != "text") throw ConfigError(fmt::format("--format {} is for documents; add --document", a.format));
   if (!a.document && !a.source_language.empty())
-    throw ConfigError("--source-language determines where the sentences of a document end; add --document, or leave it out");
+    throw ConfigError(
+        "--source-language determines where the sentences of a document end; add --document, or leave it out. A model that must be told "
+        "the "
+        "language of its source takes the language's piece: --source-prefix __en__");
   check({a.source_language, ""}, "translate");
   if (a.document && a.n_best > 1)
     throw ConfigError("--n-best gives lists of sentences, and --document one document; leave out one of the two");

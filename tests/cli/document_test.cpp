@@ -106,7 +106,8 @@ TEST_F(DocumentProgram, RefusesWhatHasNoMeaning) {
   const auto refused = [&](const std::string& arguments) { return translate(arguments).text; };
   EXPECT_EQ(refused("--format html"), "starling: error: --format html is for documents; add --document\n");
   EXPECT_EQ(refused("--source-language de"),
-            "starling: error: --source-language determines where the sentences of a document end; add --document, or leave it out\n");
+            "starling: error: --source-language determines where the sentences of a document end; add --document, or leave it out. A model "
+            "that must be told the language of its source takes the language's piece: --source-prefix __en__\n");
   EXPECT_EQ(refused("--document --source-language German"),
             "starling: error: translate.source-language: 'German' is not a language code; give one such as en, de, pt-BR or zh-Hant\n");
   EXPECT_EQ(refused("--document --n-best 2"),

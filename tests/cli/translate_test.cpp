@@ -145,6 +145,7 @@ TEST_F(Translate, OptionsThatExcludeEachOtherAreNamed) {
   EXPECT_THAT(refused("--sampling --beam 3"), HasSubstr("--beam searches, and --sampling draws"));
   EXPECT_THAT(refused("--sampling --alignment words"),
               HasSubstr("--alignment and --word-scores are for translations that are searched for"));
+  EXPECT_THAT(refused("--sampling --repetition-penalty 2"), HasSubstr("--sampling draws from the model's own probabilities"));
   EXPECT_THAT(refused("--sampling --document"), HasSubstr("--sampling is for lines"));
   EXPECT_THAT(refused("--alignment words --document"), HasSubstr("--alignment is for lines"));
   EXPECT_THAT(refused("--sampling " + model), HasSubstr("--sampling draws from one model"));
@@ -170,8 +171,17 @@ TEST_F(Translate, EachLineMayHaveABeginning) {
   EXPECT_EQ(begun[1], "");
   EXPECT_TRUE(begun[2].starts_with("Ein Hund im")) << begun[2];
   EXPECT_EQ(numbers(fields(lines(translate("-i tsv --tsv --word-scores pieces"))[2])[1].substr(11))[0], 0) << "a beginning is given";
+  write("long", "A dog\t" + std::string(6000, 'x') + "\n");
+  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model --tsv -i long").text,
+              HasSubstr("beginnings of 1 translation were cut at"));
   write("odd", "A dog\tEin\nno tab\n");
   EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model --tsv -i odd").text, HasSubstr("odd:2: no tab instead of one"));
+}
+
+TEST_F(Translate, AnEmptyValueIsAValue) {
+  const std::string plain = translate("-i text");
+  EXPECT_EQ(translate("--target-prefix= -i text"), plain);
+  EXPECT_EQ(translate("-i text --suppress="), plain);
 }
 
 // Pieces go out as the vocabulary cut them, and come in as if the text had been given.
@@ -237,6 +247,10 @@ TEST_F(Translate, ModelsOfAnEnsembleHaveWeights) {
   EXPECT_EQ(translate(two + "--weights 0,2"), second);
   EXPECT_THAT(run("translate -i text --weights 1 --model " + kFixtures + "/pre/model " + two).text,
               HasSubstr("--weights has 1 for 2 --model"));
+}
+
+TEST_F(Translate, PatienceBelowOneLeavesTheBeam) {
+  EXPECT_EQ(lines(translate("-i text --beam 4 --n-best 4 --patience 0.5")).size(), 9u) << "four of each, and the blank line";
 }
 
 TEST_F(Translate, NBestListsAreScoredAgain) {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "starling.h"
 #include "starling/translator.h"
@@ -190,6 +192,43 @@ TEST_F(LibraryOptions, OfC) {
   o.suppress = "a";
   EXPECT_EQ(text(), "a t z m o n");
   starling_close(t);
+}
+
+// A tag that is typed in front of a source is a token of it, without attention; what the others have stands under them.
+TEST_F(LibraryOptions, ATypedTagHasAColumnOfAttention) {
+  const std::string folder = directory_.file("tagged");
+  std::filesystem::copy(std::string(STARLING_SOURCE_DIR) + "/tests/fixtures/hf/marian", folder);
+  std::ifstream in(folder + "/vocab.json");
+  std::string numbers{std::istreambuf_iterator<char>(in), {}};
+  const std::string piece = numbers.find("\"\\u00dc\"") != std::string::npos ? "\"\\u00dc\"" : "\"Ü\"";
+  ASSERT_NE(numbers.find(piece), std::string::npos);
+  numbers.replace(numbers.find(piece), piece.size(), "\">>fra<<\"");
+  std::ofstream(folder + "/vocab.json") << numbers;
+  const Translator tagged(folder, {.precision = "f32", .threads = 1});
+  TranslateOptions o{.beam = 1};
+  o.attention = o.alignment = true;
+  const auto of = [&](const std::vector<std::string>& tokens) { return tagged.translate_tokens({tokens}, o).front().hypotheses.front(); };
+  std::vector<std::string> tokens = tagged.source_tokens("A man is on a street.");
+  o.source_prefix = ">>fra<<";
+  const starling::Hypothesis plain = of(tokens);
+  o.source_prefix.reset();
+  tokens.insert(tokens.begin(), ">>fra<<");
+  const starling::Hypothesis typed = of(tokens);
+  ASSERT_EQ(typed.tokens, plain.tokens);
+  ASSERT_EQ(typed.attention.size(), plain.attention.size());
+  for (size_t t = 0; t < plain.attention.size(); ++t) {
+    ASSERT_EQ(typed.attention[t].size(), tokens.size());
+    EXPECT_EQ(typed.attention[t][0], 0);
+    EXPECT_TRUE(std::equal(plain.attention[t].begin(), plain.attention[t].end(), typed.attention[t].begin() + 1));
+  }
+  for (const auto& [source, target] : typed.alignment) EXPECT_GT(source, 0);
+}
+
+TEST_F(LibraryOptions, AlternativesFollowAForcedPrefix) {
+  TranslateOptions o{.n_best = 2, .target_prefix = "a"};
+  o.alternatives = true;
+  o.prefix_bias = 0.5;
+  EXPECT_THAT(refusal(o), HasSubstr("a prefix that is forced"));
 }
 
 }  // namespace
