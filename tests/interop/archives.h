@@ -12,7 +12,7 @@ namespace starling {
 
 inline std::string bytes_of(uint64_t value, int count) {
   std::string bytes;
-  for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < count; ++i) bytes += i < 8 ? static_cast<char>(value >> (8 * i)) : '\0';
   return bytes;
 }
 
