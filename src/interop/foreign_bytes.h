@@ -38,7 +38,7 @@ class ForeignBytes {
 };
 
 inline void append_number(std::string& to, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < bytes; ++i) to += i < 8 ? static_cast<char>(value >> (8 * i)) : '\0';
 }
 
 }  // namespace starling
