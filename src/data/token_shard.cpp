@@ -235,6 +235,7 @@ void ShardReader::append_links(int64_t i, std::vector<TokenLink>& to) const {
   const Pair of = pair(i);
   const uint64_t begin = link_end(i - 1), end = link_end(i);
   if (begin > end || end > link_end(pairs() - 1)) refuse_token_file(path_, fmt::format("the links of pair {} are damaged", i));
+  if (begin == end) return;
   const size_t old = to.size();
   to.resize(old + (end - begin));
   std::memcpy(to.data() + old, links_ + sizeof(TokenLink) * begin, sizeof(TokenLink) * (end - begin));
