@@ -68,6 +68,7 @@ std::string to_bytes(const Index& index) {
 template <class T>
 void get(std::string_view& bytes, std::vector<T>& values, uint64_t count) {
   values.resize(count);
+  if (count == 0) return;
   std::memcpy(values.data(), bytes.data(), count * sizeof(T));
   bytes.remove_prefix(count * sizeof(T));
 }
