@@ -9,7 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 starling=$(realpath "$1") model=$(realpath "$2") lines=$(realpath "$3")
 ct2=$(realpath "${CTRANSLATE2:?the directory of CTranslate2}")
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
-g++ -std=c++20 -O2 -I"$ct2/include" -I"$ct2/build/include" "$here/ct2_n_best.cpp" -o "$out/driver" -L"$ct2/build" -Wl,-rpath,"$ct2/build" -lctranslate2
+g++ -std=c++20 -O2 -I"$ct2/include" -I"$ct2/build/include" "$here/ct2_n_best.cpp" -o "$out/driver" -L"$ct2/build" \
+  -Wl,-rpath,"$ct2/build" -lctranslate2
 "$starling" import "$model" -o "$out/model" >/dev/null
 printf '%-6s %-8s %-9s %10s %12s %14s %12s\n' beam penalty patience sentences "same best" "better here" "better there"
 for setting in "1 0 1" "4 0 1" "4 1 1" "4 0.6 1" "4 1 2" "8 0 1" "8 1 1"; do
@@ -19,7 +20,8 @@ for setting in "1 0 1" "4 0 1" "4 1 1" "4 0.6 1" "4 1 2" "8 0 1" "8 1 1"; do
     if ((beam == 1)); then awk '{ print NR - 1 " ||| " $0 " ||| ||| 0" }'; else cat; fi >"$out/ours"
   "$out/driver" "$model" "$beam" "$penalty" "$patience" <"$lines" >"$out/theirs"
   for list in ours theirs; do
-    "$starling" score --model "$out/model" --pieces --source "$lines" --n-best "$out/$list" --n-best-feature logP -o "$out/$list.scored" 2>/dev/null
+    "$starling" score --model "$out/model" --pieces --source "$lines" --n-best "$out/$list" --n-best-feature logP \
+      -o "$out/$list.scored" 2>/dev/null
     sed 's/^\([0-9]*\) ||| \(.*[^ ]\) *|||.* logP= \([-0-9.]*\).*/\1\t\2\t\3/; s/ |||[^\t]*//' "$out/$list.scored" >"$out/$list.table"
   done
   awk -F '\t' -v penalty="$penalty" -v head="$(printf '%-6s %-8s %-9s' "$beam" "$penalty" "$patience")" '

@@ -229,7 +229,9 @@ std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string
 
 std::vector<SearchOptions> Translator::with_beginnings(std::span<const std::string> beginnings) {
   const Vocabulary& to = vocabularies_.target();
-  const auto longest = static_cast<size_t>(std::min(longest_sentence(workers_.front().model->config()) - 2, max_source_tokens_));
+  // The prefix of all lines, which has its room (require_room()), is never cut.
+  const int64_t most = std::min(longest_sentence(workers_.front().model->config()) - 2, max_source_tokens_);
+  const auto longest = static_cast<size_t>(std::max(most, std::ssize(options_.target_prefix_ids)));
   std::vector<SearchOptions> options(beginnings.size(), options_);
   for (size_t i = 0; i < beginnings.size(); ++i) {
     std::vector<int32_t>& prefix = options[i].target_prefix_ids;

@@ -174,6 +174,10 @@ TEST_F(Translate, EachLineMayHaveABeginning) {
   write("long", "A dog\t" + std::string(6000, 'x') + "\n");
   EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model --tsv -i long").text,
               HasSubstr("beginnings of 1 translation were cut at"));
+  // However few tokens are read, what all lines begin with stays whole and hidden.
+  write("short", "A dog\tEin\n"), write("source", "A dog\n");
+  const std::string few = " --max-source-tokens 1 --target-pieces --target-prefix 'u n e'";
+  EXPECT_EQ(lines(translate("-i short --tsv" + few))[0], lines(translate("-i source" + few))[0]);
   write("odd", "A dog\tEin\nno tab\n");
   EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model --tsv -i odd").text, HasSubstr("odd:2: no tab instead of one"));
 }
