@@ -42,7 +42,7 @@ struct SearchOptions {
   int64_t max_length_offset = 10;
   int64_t min_length = 1;      // pieces that show text, at least, before a translation may end
   bool allow_unknown = false;  // translations may contain the unknown symbol
-  int64_t n_best = 1;          // at most beam
+  int64_t n_best = 1;          // at most the beam, or beam * patience
   bool fixed_length = false;   // never end before the limit: for speed benchmarks
   bool alignment = false;      // also compute Hypothesis::alignment
   // Pieces, with spaces between them, that stand in front of each source, and that each translation begins with and does not show.
