@@ -32,7 +32,7 @@ Lengths::iterator choose(const Lengths& waiting, std::optional<size_t> length) {
 }  // namespace
 
 int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done,
-                          SentenceForm form, OnSentenceToken on_token) {
+                          SentenceForm form, SentenceListeners listeners) {
   const size_t count = sentences.size();
   Request request{.submitted = now,
                   .deadline = deadline,
@@ -41,20 +41,26 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
                   .translations = std::vector<Candidates>(count),
                   .done = std::move(done),
                   .form = form,
-                  .on_token = std::move(on_token)};
+                  .listeners = std::move(listeners)};
   const std::string key = (form == SentenceForm::pieces ? "pieces " : "") + TranslationCache::key(options);
   for (const std::string& sentence : request.sentences) request.keys.push_back(key + sentence);
+  const auto on_sentence = request.listeners.sentence;
+  std::vector<std::pair<size_t, Candidates>> told;
   std::unique_lock lock(mutex_);
   for (size_t i = 0; i < count; ++i) {
-    if (const Candidates* known = cache_.find(request.keys[i]))
+    const size_t bytes = request.sentences[i].size();
+    if (const Candidates* known = cache_.find(request.keys[i])) {
       request.translations[i] = *known;
-    else
-      request.lanes[lane_of(request.sentences[i].size())].waiting.emplace(request.sentences[i].size(), i), ++request.missing;
+      if (on_sentence) told.emplace_back(i, *known);
+    } else {
+      request.lanes[lane_of(bytes)].waiting.emplace(on_sentence ? count - i : bytes, i), ++request.missing;
+    }
   }
   const auto missing = static_cast<int64_t>(request.missing);
   if (request.missing < count) events_.count("starling_cache_hits_total", "", static_cast<double>(count - request.missing));
   if (missing == 0) {
     lock.unlock();
+    for (const auto& [i, translations] : told) on_sentence(i, translations);
     request.done({End::done, std::move(request.translations), ""});
     return 0;
   }
@@ -83,6 +89,7 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
     changed_.notify_one();
   else
     changed_.notify_all();
+  for (const auto& [i, translations] : told) on_sentence(i, translations);
   return number;
 }
 
@@ -191,7 +198,7 @@ Scheduler::Sentence Scheduler::start(Lane lane, std::list<int64_t>::iterator tur
   std::string& text = request.sentences[index];
   running_[key] = {number, index, worker, text};
   OnToken on_token;
-  if (request.on_token) on_token = [told = request.on_token, index](const StepToken& token) { return told(index, token); };
+  if (request.listeners.token) on_token = [told = request.listeners.token, index](const StepToken& token) { return told(index, token); };
   return {key, std::move(text), request.options, lane, request.form, std::move(on_token)};
 }
 
@@ -215,7 +222,7 @@ void Scheduler::join(Lane lane, int worker, Rows& rows, double time, Work& work)
       const bool first = rows.all() == 0;  // must be accepted, however large it is
       const auto sentence = !first && has_its_share(request) ? waiting.end() : choose(waiting, length);
       if (sentence == waiting.end()) continue;
-      const auto [size, index] = *sentence;
+      const size_t index = sentence->second, size = request.sentences[index].size();
       const int64_t beam = request.options.beam;
       if (!first && (rows.all() + beam > limits_.rows || rows.lanes[lane] + beam > most_rows(lane, beam, time) ||
                      (bytes > 0 && bytes + static_cast<int64_t>(size) > limits_.join_bytes)))
@@ -276,13 +283,19 @@ void Scheduler::finish(int64_t key, Candidates translations) {
     if (samples_.size() < kSamples) samples_.emplace_back();
     samples_[next_sample_++ % kSamples] = {sentence.text, translations.front().text, request.options.source_prefix};
   }
+  const auto on_sentence = request.listeners.sentence;
+  Candidates told;
+  if (on_sentence) told = translations;
   request.translations[sentence.index] = std::move(translations);
   events_.count("starling_sentences_total");
-  if (--request.missing > 0) return;
-  Request done = std::move(request);
-  requests_.erase(sentence.request);
+  std::optional<Request> ended;
+  if (--request.missing == 0) {
+    ended = std::move(request);
+    requests_.erase(sentence.request);
+  }
   lock.unlock();
-  done.done({End::done, std::move(done.translations), ""});
+  if (on_sentence) on_sentence(sentence.index, told);
+  if (ended) ended->done({End::done, std::move(ended->translations), ""});
 }
 
 void Scheduler::fail(int worker, const std::string& error, std::exception_ptr cause) {

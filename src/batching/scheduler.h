@@ -46,6 +46,14 @@ struct TranslationSample {
   std::string source, translation, source_prefix;
 };
 
+// What a request is told before its end, from workers' threads, never with a lock held; `sentence` is the index in the request.
+struct SentenceListeners {
+  // For a beam of 1: the tokens of what is not cached, as they come. Returns whether to go on.
+  std::function<bool(size_t sentence, const StepToken&)> token{};
+  // Each sentence as it ends, perhaps after `done`; the sentences are then begun in their order.
+  std::function<void(size_t sentence, const Candidates& translations)> sentence{};
+};
+
 class Scheduler {
  public:
   enum class End { done, expired, failed };
@@ -56,9 +64,6 @@ class Scheduler {
     std::exception_ptr cause = {};         // likewise
   };
   using Done = std::function<void(Outcome)>;
-  // As OnToken, with the index of the sentence. Called from workers' threads.
-  using OnSentenceToken = std::function<bool(size_t sentence, const StepToken&)>;
-
   enum Lane : uint8_t { ordinary, lengthy };
   static constexpr size_t kLanes = 2;
   // Sentences of at least this many bytes are lengthy.
@@ -88,10 +93,9 @@ class Scheduler {
   Scheduler(const SchedulerLimits& limits, BatchingEvents& events) : limits_(limits), events_(events), cache_(limits.cache_bytes) {}
 
   // Submits a request. `done` is called once with all its translations, never with a lock held, and within this call only if nothing needs
-  // translating. `on_token`, for a beam of 1, gets the tokens of what is not cached as they come. Returns the number for cancel(). Throws
-  // QueueFull if the request does not fit.
+  // translating. Returns the number for cancel(). Throws QueueFull if the request does not fit.
   int64_t submit(std::vector<std::string> sentences, const SearchOptions& options, double now, double deadline, Done done,
-                 SentenceForm form = SentenceForm::text, OnSentenceToken on_token = {});
+                 SentenceForm form = SentenceForm::text, SentenceListeners listeners = {});
   // Drops the request without calling `done`. Unknown numbers are ignored.
   void cancel(int64_t request);
   // Ends the requests whose deadline has passed.
@@ -124,14 +128,15 @@ class Scheduler {
     std::vector<std::string> keys;  // cache keys
     size_t missing = 0;             // translations still missing
     struct InLane {
-      std::set<std::pair<size_t, size_t>> waiting;  // bytes and index of waiting sentences
-      bool newcomer = false;                        // has sentences, none of which has begun
+      // Bytes and index of waiting sentences; where they are begun in their order, how many stand behind and the index.
+      std::set<std::pair<size_t, size_t>> waiting;
+      bool newcomer = false;  // has sentences, none of which has begun
     };
     std::array<InLane, kLanes> lanes{};
     int64_t under_way = 0;  // sentences
     Done done;
     SentenceForm form = SentenceForm::text;
-    OnSentenceToken on_token;
+    SentenceListeners listeners;
   };
   struct LaneState {
     std::list<int64_t> turns;  // requests with waiting sentences, the next one first

@@ -1,5 +1,7 @@
 #include "decode/document_parts.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "decode/alignment.h"
 #include "decode/framing.h"
@@ -30,20 +32,31 @@ SentenceParts::SentenceParts(std::span<const std::string> sentences, const Vocab
   }
 }
 
+Range SentenceParts::parts_of(size_t sentence) const {
+  const auto [begin, end] = std::equal_range(sentence_.begin(), sentence_.end(), sentence);
+  return {begin - sentence_.begin(), end - sentence_.begin()};
+}
+
+AlignedText SentenceParts::join_sentence(size_t sentence, std::span<const PartTranslation> translations, const Vocabulary& source,
+                                         const Vocabulary& target, bool links) const {
+  const auto first = static_cast<size_t>(parts_of(sentence).begin);
+  std::vector<AlignedText> of_parts;
+  for (size_t i = 0; i < translations.size(); ++i) {
+    const PartTranslation& t = translations[i];
+    of_parts.push_back(links ? align(text_tokens(parts_[first + i], source), target, t.hypothesis) : AlignedText{t.text, {}});
+  }
+  return joined_parts(std::span(parts_).subspan(first, translations.size()), of_parts);
+}
+
 std::vector<AlignedText> SentenceParts::join(std::span<const PartTranslation> translations, const Vocabulary& source,
                                              const Vocabulary& target, const std::function<bool(size_t sentence)>& needs_links,
                                              const std::function<void()>& between) const {
   CHECK(translations.size() == parts_.size(), "{} translations of {} parts", translations.size(), parts_.size());
   std::vector<AlignedText> whole;
-  size_t begin = 0, end = 0;
-  for (size_t sentence = 0; sentence < sentences_; ++sentence, begin = end) {
-    const bool links = needs_links(sentence);
-    std::vector<AlignedText> of_parts;
-    for (; end < parts_.size() && sentence_[end] == sentence; ++end) {
-      const PartTranslation& t = translations[end];
-      of_parts.push_back(links ? align(text_tokens(parts_[end], source), target, t.hypothesis) : AlignedText{t.text, {}});
-    }
-    whole.push_back(joined_parts(std::span(parts_).subspan(begin, end - begin), of_parts));
+  for (size_t sentence = 0; sentence < sentences_; ++sentence) {
+    const Range parts = parts_of(sentence);
+    whole.push_back(join_sentence(sentence, translations.subspan(static_cast<size_t>(parts.begin), static_cast<size_t>(parts.count())),
+                                  source, target, needs_links(sentence)));
     if (between) between();
   }
   return whole;

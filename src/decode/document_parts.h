@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/range.h"
 #include "decode/search.h"
 #include "document/document.h"
 #include "text/vocabulary.h"
@@ -34,8 +35,13 @@ class SentenceParts {
   /// The parts as they are translated.
   const std::vector<std::string>& parts() const { return tagged_.empty() ? parts_ : tagged_; }
   size_t sentence_of(size_t part) const { return sentence_[part]; }
+  /// Returns the parts of a sentence: the number of the first, and of the one after the last.
+  Range parts_of(size_t sentence) const;
   /// Returns the number of sentences that had to be split.
   int64_t cut() const { return cut_; }
+  /// Returns a translated sentence from the translations of its parts, whose hypotheses need alignments if it is to have `links`.
+  AlignedText join_sentence(size_t sentence, std::span<const PartTranslation> translations, const Vocabulary& source,
+                            const Vocabulary& target, bool links) const;
   /// Returns the translated sentences from one translation per part, with links where `needs_links` of the sentence says so: there the
   /// hypotheses need alignments.
   std::vector<AlignedText> join(std::span<const PartTranslation> translations, const Vocabulary& source, const Vocabulary& target,
@@ -56,6 +62,7 @@ class DocumentParts {
 
   const std::vector<std::string>& parts() const { return sentences_.parts(); }
   const Document& document() const { return document_; }
+  const SentenceParts& sentences() const { return sentences_; }
   bool needs_links(size_t part) const { return document_.needs_links(sentences_.sentence_of(part)); }
   /// Returns the number of sentences that had to be split.
   int64_t cut() const { return sentences_.cut(); }

@@ -222,30 +222,28 @@ bool Document::needs_links(size_t sentence) const {
   return !s.tags.empty() || !std::all_of(s.kept.begin(), s.kept.end(), [&](const auto& kept) { return s.is_left_out(kept); });
 }
 
+void Document::append_sentence(AlignedText& out, size_t sentence, const AlignedText& translation) const {
+  const Range place = places_[sentence];
+  const auto done = static_cast<size_t>(sentence > 0 ? places_[sentence - 1].end : 0);  // bytes of text_
+  out.text.append(text_, done, static_cast<size_t>(place.begin) - done);
+  const MarkedSentence& marked = marked_[sentence];
+  const int64_t at = std::ssize(out.text);
+  const AlignedText marked_up = marked.plain() ? AlignedText() : place_markup(marked, translation);
+  const AlignedText& translated = marked.plain() ? translation : marked_up;
+  if (has_tags_ && marked.plain())
+    append_escaped(out.text, translated.text);
+  else
+    out.text += translated.text;
+  if (has_tags_) return;
+  for (const auto& [from, to] : translated.links)
+    out.links.push_back({{from.begin + place.begin, from.end + place.begin}, {to.begin + at, to.end + at}});
+}
+
 AlignedText Document::assemble_with_links(std::span<const AlignedText> translations) const {
   CHECK(translations.size() == sentences_.size(), "{} translations of {} sentences", translations.size(), sentences_.size());
   AlignedText out;
-  size_t done = 0;  // bytes of text_
-  for (size_t i = 0; i < sentences_.size(); ++i) {
-    out.text.append(text_, done, static_cast<size_t>(places_[i].begin) - done);
-    done = static_cast<size_t>(places_[i].end);
-    const int64_t source = places_[i].begin, target = static_cast<int64_t>(out.text.size());
-    const auto add = [&](const AlignedText& sentence) {
-      if (has_tags_ && marked_[i].plain())
-        append_escaped(out.text, sentence.text);
-      else
-        out.text += sentence.text;
-      if (has_tags_) return;
-      for (const auto& [from, to] : sentence.links)
-        out.links.push_back({{from.begin + source, from.end + source}, {to.begin + target, to.end + target}});
-    };
-    if (marked_[i].plain()) {
-      add(translations[i]);
-      continue;
-    }
-    add(place_markup(marked_[i], translations[i]));
-  }
-  out.text.append(text_, done);
+  for (size_t i = 0; i < sentences_.size(); ++i) append_sentence(out, i, translations[i]);
+  out.text.append(text_, static_cast<size_t>(places_.empty() ? 0 : places_.back().end));
   return out;
 }
 

@@ -45,6 +45,8 @@ class Document {
   std::string assemble(std::span<const AlignedText> translations) const { return assemble_with_links(translations).text; }
   /// The same with the links of all sentences, between bytes of the document and of the result; without links for HTML.
   AlignedText assemble_with_links(std::span<const AlignedText> translations) const;
+  /// Adds to `out` what is kept between the previous sentence and this one, and this one's translation.
+  void append_sentence(AlignedText& out, size_t sentence, const AlignedText& translation) const;
 
   static constexpr size_t kLongestSentence = 2000;  // bytes; longer sentences are split at a clause or space
 

@@ -32,6 +32,7 @@ using Exchange = HttpExchange;
 using Clock = Link::Clock;
 
 constexpr size_t kConnectionMemory = 32 << 10;   // bytes per connection: longer headers are refused with 431
+constexpr size_t kStreamBlock = 4 << 10;         // bytes of a streamed body that are sent at once
 constexpr unsigned kThreads = 4;                 // threads that read requests and write answers
 constexpr size_t kLargeBody = 4 << 10;           // bytes from which on a request takes long to parse
 constexpr size_t kLargeThreads = 16;             // threads that parse large requests, so that small ones do not wait behind them,
@@ -60,11 +61,23 @@ int socket_of(MHD_Connection* connection) {
   return info ? info->connect_fd : -1;
 }
 
-MHD_Result send(MHD_Connection* connection, const HttpResponse& answer, bool close) {
-  MHD_Response* response =
-      MHD_create_response_from_buffer(answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
+// Creates a response whose body is read from the stream of the exchange's answer as it is written.
+MHD_Response* streamed(const std::shared_ptr<Exchange>& exchange) {
+  const auto read = [](void* of, uint64_t, char* to, size_t most) {
+    return (*static_cast<std::shared_ptr<Exchange>*>(of))->read_stream(to, most);
+  };
+  const auto release = [](void* of) { delete static_cast<std::shared_ptr<Exchange>*>(of); };
+  auto* of = new std::shared_ptr<Exchange>(exchange);
+  MHD_Response* response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kStreamBlock, read, of, release);
+  if (!response) delete of;
+  return response;
+}
+
+MHD_Result send(MHD_Connection* connection, const HttpResponse& answer, bool close, MHD_Response* response = nullptr) {
+  if (!response)
+    response = MHD_create_response_from_buffer(answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
   if (!response) return MHD_NO;
-  if (!answer.body.empty()) MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.type.c_str());
+  if (!answer.body.empty() || answer.stream) MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.type.c_str());
   for (const auto& [name, value] : answer.headers) MHD_add_response_header(response, name.c_str(), value.c_str());
   if (close) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
   const MHD_Result queued = MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
@@ -166,6 +179,7 @@ struct HttpServer::Impl {
     {
       const std::lock_guard lock(mutex);
       exchange->link = &links.at(connection);
+      exchange->links_mutex = &mutex;
       exchanges.insert(exchange);
     }
     *state = new std::shared_ptr<Exchange>(exchange);
@@ -220,12 +234,9 @@ struct HttpServer::Impl {
     const std::lock_guard lock(exchange->mutex);
     if (exchange->gone || (stopping && !exchange->answer)) return MHD_NO;
     if (exchange->answer) {
-      {
-        const std::lock_guard links_lock(mutex);
-        exchange->link->theirs = Clock::now();
-      }
+      exchange->set_turn(Clock::now());
       const bool last = draining || exchange->chunked || exchange->body_bytes > limits.body_bytes;
-      return send(exchange->connection, *exchange->answer, last);
+      return send(exchange->connection, *exchange->answer, last, exchange->answer->stream ? streamed(exchange) : nullptr);
     }
     exchange->suspended = true;
     MHD_suspend_connection(exchange->connection);
@@ -268,7 +279,13 @@ struct HttpServer::Impl {
       return exchange->reply(refusal(request, 413, fmt::format("the request has {} fields or more; send it in parts", kMostFields)));
     Cancel cancel;
     try {
-      cancel = handler(exchange->request, [exchange](HttpResponse answer) { exchange->reply(std::move(answer)); });
+      cancel = handler(exchange->request, [exchange](HttpResponse answer) {
+        if (answer.stream)
+          answer.stream->attach([weak = std::weak_ptr(exchange)] {
+            if (const auto e = weak.lock()) e->resume_later();
+          });
+        exchange->reply(std::move(answer));
+      });
     } catch (const std::exception& e) {
       exchange->reply(refusal(request, 500, e.what()));
     }
@@ -276,7 +293,7 @@ struct HttpServer::Impl {
     {
       const std::lock_guard lock(exchange->mutex);
       gone = exchange->gone;
-      if (!exchange->answer && !gone) exchange->cancel = std::move(cancel);
+      if (exchange->unfinished() && !gone) exchange->cancel = std::move(cancel);
     }
     if (gone && cancel) cancel();
   }

@@ -28,11 +28,14 @@ struct HttpRequest {
   std::string content_type() const;
 };
 
+class HttpStream;
+
 struct HttpResponse {
   int status = 200;
   std::string body;
   std::string type = "application/json";
   NamedValues headers;
+  std::shared_ptr<HttpStream> stream = nullptr;  // instead of `body`, one that is written while the client reads it
 };
 
 struct HttpLimits {
@@ -49,7 +52,7 @@ class HttpServer {
  public:
   // Answers the request; call it once, from any thread.
   using Reply = std::function<void(HttpResponse)>;
-  // Called when the client no longer waits for the answer.
+  // Called when the client no longer waits for the answer, or for the rest of one whose stream has not ended.
   using Cancel = std::function<void()>;
   // Handles a request. The cancel function that it returns may be null; an exception becomes status 500.
   using Handler = std::function<Cancel(std::shared_ptr<const HttpRequest>, Reply)>;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "http/http.h"
+#include "http/http_stream.h"
 
 namespace starling {
 
@@ -29,6 +30,7 @@ struct HttpExchange {
   using Clock = HttpLink::Clock;
   MHD_Connection* connection = nullptr;
   HttpLink* link = nullptr;
+  std::mutex* links_mutex = nullptr;  // guards what the link holds
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
   int64_t body_bytes = 0;  // bytes received
   const Clock::time_point since = Clock::now();
@@ -50,21 +52,47 @@ struct HttpExchange {
     suspended = false;
     MHD_resume_connection(connection);
   }
+  void resume_later() {
+    const std::lock_guard lock(mutex);
+    resume();
+  }
+  void set_turn(std::optional<Clock::time_point> theirs) {
+    const std::lock_guard lock(*links_mutex);
+    link->theirs = theirs;
+  }
+  // Whether somebody still works on the answer.
+  bool unfinished() const { return !answer || (answer->stream && !answer->stream->ended()); }
   void reply(HttpResponse response) {
     Cancel unused;  // holds the request, which holds this object
     const std::lock_guard lock(mutex);
     if (gone || answer) return;
     answer = std::move(response);
-    unused = std::move(cancel);
+    if (!answer->stream) unused = std::move(cancel);
     resume();
   }
+  // Fills `to` with what there is of a stream; suspends the connection if there is nothing yet.
+  ssize_t read_stream(char* to, size_t most) {
+    const std::lock_guard lock(mutex);
+    const bool ended = answer->stream->ended();  // asked first: nothing is written after it
+    if (const size_t count = answer->stream->take(to, most); count > 0) {
+      if (!link->theirs) set_turn(Clock::now());
+      return static_cast<ssize_t>(count);
+    }
+    if (ended) return MHD_CONTENT_READER_END_OF_STREAM;
+    if (gone) return MHD_CONTENT_READER_END_WITH_ERROR;
+    set_turn(std::nullopt);
+    suspended = true;
+    MHD_suspend_connection(connection);
+    return 0;
+  }
   void give_up() {
-    Cancel now;
+    Cancel now;  // or unused, and holds this object
     {
       const std::lock_guard lock(mutex);
-      if (gone || answer) return;
-      gone = true;
+      if (gone) return;
       now = std::move(cancel);
+      if (!unfinished()) return;
+      gone = true;
       resume();
     }
     if (now) now();

@@ -70,7 +70,7 @@ class v0::Translator::Impl {
   // Submits sentences that were cut.
   std::future<Scheduler::Outcome> search(Strings sentences, const SearchOptions& search, SentenceForm form, int64_t& number);
   Step step_of(size_t sentence, int64_t hypothesis, const std::vector<int32_t>& so_far, const StepToken& token) const;
-  Scheduler::OnSentenceToken on_token_of(size_t sentences, const TranslateOptions& options) const;
+  SentenceListeners listeners_of(size_t sentences, const TranslateOptions& options) const;
   Translation translation_of(const Candidates& candidates, bool cut, const std::string* source, SentenceForm form) const;
   // Whether a source begins with a tag of the model's.
   bool typed_tag(std::string_view source) const;

@@ -9,7 +9,7 @@
 namespace starling {
 
 int64_t Requests::submit(std::vector<std::string> sentences, const SearchOptions& search, SentenceForm form, Scheduler::Done done,
-                         Scheduler::OnSentenceToken on_token) {
+                         SentenceListeners listeners) {
   const auto asked = std::make_shared<Asked>();
   asked->done = std::move(done);
   const int64_t number = ++last_;
@@ -22,7 +22,7 @@ int64_t Requests::submit(std::vector<std::string> sentences, const SearchOptions
     asked->done(std::move(outcome));
   };
   const int64_t in_scheduler = scheduler_.submit(std::move(sentences), search, serve_seconds(), std::numeric_limits<double>::infinity(),
-                                                 answer, form, std::move(on_token));
+                                                 answer, form, std::move(listeners));
   const std::lock_guard lock(mutex_);
   asked->in_scheduler = in_scheduler;
   if (!asked->answered) asked_.emplace(number, asked);

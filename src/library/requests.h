@@ -21,7 +21,7 @@ class Requests {
   // Submits sentences. `done` is called once, from a worker's thread, from that of cancel(), or from this one if there is nothing to
   // translate. Returns a number for cancel().
   int64_t submit(std::vector<std::string> sentences, const SearchOptions& search, SentenceForm form, Scheduler::Done done,
-                 Scheduler::OnSentenceToken on_token = {});
+                 SentenceListeners listeners = {});
   // Gives up one or all requests: they end as failed, with v0::Error as the cause. Unknown numbers are ignored.
   void cancel(int64_t number);
   void cancel_all();

@@ -62,11 +62,11 @@ v0::Step v0::Translator::Impl::step_of(size_t sentence, int64_t hypothesis, cons
           .text = target.decode(so_far)};
 }
 
-Scheduler::OnSentenceToken v0::Translator::Impl::on_token_of(size_t sentences, const TranslateOptions& options) const {
+SentenceListeners v0::Translator::Impl::listeners_of(size_t sentences, const TranslateOptions& options) const {
   if (!options.on_token) return {};
   // A sentence is in one worker, so each has a list of its own.
-  return [this, told = options.on_token, so_far = std::make_shared<std::vector<std::vector<int32_t>>>(sentences)](size_t i,
-                                                                                                                  const StepToken& token) {
+  const auto so_far = std::make_shared<std::vector<std::vector<int32_t>>>(sentences);
+  const auto on_token = [this, told = options.on_token, so_far](size_t i, const StepToken& token) {
     (*so_far)[i].push_back(token.token);
     try {
       return told(step_of(i, 0, (*so_far)[i], token));
@@ -74,6 +74,7 @@ Scheduler::OnSentenceToken v0::Translator::Impl::on_token_of(size_t sentences, c
       return false;
     }
   };
+  return {.token = on_token};
 }
 
 std::vector<bool> v0::Translator::Impl::cut(Strings& sentences, const TranslateOptions& options, const SearchOptions& search,
@@ -116,7 +117,7 @@ int64_t v0::Translator::Impl::submit(Strings sentences, const TranslateOptions& 
     }
   };
   const size_t count = sentences.size();
-  return requests_.submit(std::move(sentences), search, form, answer, on_token_of(count, options));
+  return requests_.submit(std::move(sentences), search, form, answer, listeners_of(count, options));
 }
 
 std::future<Scheduler::Outcome> v0::Translator::Impl::search(Strings sentences, const SearchOptions& search, SentenceForm form,

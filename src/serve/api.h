@@ -61,6 +61,7 @@ struct TextQuery {
   int64_t alternatives = 0;
   bool alternatives_asked = false;
   bool alignment = false;
+  bool stream = false;  // the answer comes as events, sentence by sentence
   bool billed = false;  // DeepL's answer includes the number of characters of each text
   std::string key;
 };

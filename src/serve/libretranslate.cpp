@@ -58,6 +58,7 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
     throw ApiError(400, fmt::format("Invalid request: {} alternatives are not between 0 and {}", query.alternatives, limits.alternatives));
   if (query.alternatives == 0) query.alternatives_asked = false;
   query.alignment = values.flag("alignment");
+  query.stream = values.flag("stream");
   int64_t characters = 0;
   for (const std::string& text : query.texts) characters += characters_of(text);
   if (limits.characters >= 0 && characters > limits.characters)

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "http/client_address.h"
+#include "http/http_stream.h"
 #include "serve/deepl.h"
 #include "serve/directions.h"
 
@@ -70,6 +71,16 @@ bool is_deepl(const std::string& path) { return path.starts_with("/v2/"); }
 
 void allow_origins(HttpResponse& response) { response.headers.emplace_back("Access-Control-Allow-Origin", "*"); }
 
+// Returns an event as browsers' EventSource has it; `data` has no line breaks.
+std::string event_text(const char* event, const std::string& data) { return fmt::format("event: {}\ndata: {}\n\n", event, data); }
+
+HttpResponse stream_answer(std::shared_ptr<HttpStream> stream) {
+  HttpResponse r{200, "", "text/event-stream; charset=utf-8", {}, std::move(stream)};
+  r.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};  // the latter keeps nginx from collecting the events
+  allow_origins(r);
+  return r;
+}
+
 HttpResponse preflight() {
   HttpResponse r{204, "", "", {}};
   r.headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
@@ -131,17 +142,40 @@ struct Service::Exchange {
   std::string key = {};  // the key's name
   std::optional<TextQuery> query = {};
   std::optional<std::vector<TranslatedText>> texts = {};
+  std::mutex mutex = {};                    // guards the stream
+  std::shared_ptr<HttpStream> stream = {};  // of an answer that has begun
+  std::atomic<bool> recorded = false;
 
   void answer(HttpResponse response) {
+    if (end_stream(response)) return;
     allow_origins(response);
     record(response.status);
     reply(std::move(response));
+  }
+  // Sends an event of an answer that is a stream, which the first event begins. Of previews only those are sent for which the client waits.
+  void tell(const char* event, const nlohmann::ordered_json& data, bool preview = false) {
+    const std::lock_guard lock(mutex);
+    if (preview && stream && !stream->caught_up()) return;
+    const bool first = !stream;
+    if (first) stream = std::make_shared<HttpStream>();
+    stream->write(event_text(event, data.dump()));
+    if (first) reply(stream_answer(stream));
+  }
+  // Ends an answer that has begun with what would be its body.
+  bool end_stream(const HttpResponse& response) {
+    const std::lock_guard lock(mutex);
+    if (!stream) return false;
+    record(response.status);
+    stream->write(event_text(response.status == 200 ? "done" : "error", response.body));
+    stream->end();
+    return true;
   }
   void refuse(const ApiError& e) {
     service.metrics_.count("starling_rejected_total", fmt::format("reason=\"{}\"", reason_of(e.status)));
     answer(plain(e, request->path));
   }
   void record(int status) {
+    if (recorded.exchange(true)) return;
     const double seconds = serve_seconds() - begin;
     const std::string api = fmt::format("api=\"{}\"", api_of(request->path));
     service.metrics_.count("starling_requests_total", fmt::format("{},code=\"{}\"", api, status));
@@ -288,13 +322,21 @@ HttpServer::Cancel Service::translate(const Ended& exchange) {
   exchange->query = deepl ? parse_deepl(*exchange->request, models_.directions()) : parse_translate(*exchange->request, options_.limits);
   admit(*exchange, exchange->query->key);
   require_ready();
-  return start_translation(
-      models_, *exchange->query, options_.job, now, now + options_.deadline_seconds, exchange->size, [exchange, deepl](JobResult result) {
-        if (result.error) return exchange->refuse(*result.error);
-        exchange->service.count_characters(*exchange);
-        if (exchange->service.options_.log_texts) exchange->texts = result.texts;
-        exchange->answer(deepl ? deepl_answer(*exchange->query, result.texts) : translate_answer(*exchange->query, result.texts));
-      });
+  JobListeners listeners;
+  if (exchange->query->stream) {
+    listeners.more = [exchange](size_t text, const std::string& more) { exchange->tell("more", {{"index", text}, {"text", more}}); };
+    listeners.preview = [exchange](size_t text, const std::string& begin) {
+      exchange->tell("preview", {{"index", text}, {"text", begin}}, true);
+    };
+  }
+  const auto done = [exchange, deepl](JobResult result) {
+    if (result.error) return exchange->refuse(*result.error);
+    exchange->service.count_characters(*exchange);
+    if (exchange->service.options_.log_texts) exchange->texts = result.texts;
+    exchange->answer(deepl ? deepl_answer(*exchange->query, result.texts) : translate_answer(*exchange->query, result.texts));
+  };
+  return start_translation(models_, *exchange->query, options_.job, now, now + options_.deadline_seconds, exchange->size, done,
+                           std::move(listeners));
 }
 
 void Service::count_characters(const Exchange& exchange) {
@@ -303,7 +345,7 @@ void Service::count_characters(const Exchange& exchange) {
 }
 
 HttpServer::Cancel Service::handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply) {
-  const auto exchange = std::make_shared<Exchange>(Exchange{*this, std::move(request), std::move(reply), serve_seconds()});
+  const auto exchange = std::shared_ptr<Exchange>(new Exchange{*this, std::move(request), std::move(reply), serve_seconds()});
   try {
     if (auto response = at_once(*exchange)) {
       exchange->answer(std::move(*response));

@@ -8,6 +8,7 @@
 #include "decode/document_parts.h"
 #include "http/task_threads.h"
 #include "serve/directions.h"
+#include "serve/text_stream.h"
 #include "serve/utf16.h"
 #include "text/language_match.h"
 
@@ -21,6 +22,7 @@ struct TextUnderWay {
   std::optional<DocumentParts> document;  // what the first model gets; nothing if the text is its own translation
   std::vector<AlignedText> sentences;     // the translations of the first model of two
   std::optional<SentenceParts> parts;     // of them: what the second one gets
+  std::optional<TextStream> stream;       // while translations of the last model come and a listener follows them
 };
 
 // The texts of a query that go the same way.
@@ -44,13 +46,14 @@ std::vector<PartTranslation> of_rank(std::span<const Candidates> translations, s
 class Job : public std::enable_shared_from_this<Job> {
  public:
   Job(ModelSet& models, const TextQuery& query, const JobOptions& options, double deadline, std::shared_ptr<JobSize> size,
-      std::function<void(JobResult)> done)
+      std::function<void(JobResult)> done, JobListeners listeners)
       : models_(models),
         query_(query),
         options_(options),
         deadline_(deadline),
         size_(std::move(size)),
         done_(std::move(done)),
+        listeners_(std::move(listeners)),
         under_way_(query.texts.size()),
         texts_(query.texts.size()) {}
 
@@ -74,6 +77,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void submit(Group& group, size_t leg, double now);
   void finish(Group& group, size_t leg, Scheduler::Outcome outcome);
   void assemble(size_t text, std::span<const Candidates> translations, const Vocabularies& vocabularies);
+  SentenceListeners follow(Group& group, bool tokens);
+  void tell_rest(size_t text);
   const std::vector<std::string>& parts(size_t text, size_t leg) const {
     return leg == 0 ? under_way_[text].document->parts() : under_way_[text].parts->parts();
   }
@@ -88,6 +93,8 @@ class Job : public std::enable_shared_from_this<Job> {
   const double deadline_;
   const std::shared_ptr<JobSize> size_;
   const std::function<void(JobResult)> done_;
+  const JobListeners listeners_;
+  std::mutex telling_;                   // guards the streams of texts, and calls of listeners
   std::vector<TextUnderWay> under_way_;  // by text
   std::vector<TranslatedText> texts_;
   std::vector<Group> groups_;
@@ -133,6 +140,7 @@ void Job::find_routes() {
     }
     if (route.unchanged()) {
       texts_[i].text = query_.texts[i];
+      tell_rest(i);
       continue;
     }
     auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.route.legs == route.legs; });
@@ -242,8 +250,10 @@ void Job::submit(Group& group, size_t leg, double now) {
     group.legs[leg].model->assembling().add(job->size_->characters, [step, o = std::move(o)]() mutable { step(std::move(o)); });
   };
   int64_t request = 0;
+  SentenceListeners listeners;
+  if (listeners_.more && leg + 1 == group.route.legs.size()) listeners = follow(group, search.beam == 1);
   try {
-    request = model->scheduler().submit(std::move(sentences), search, now, deadline_, go_on);
+    request = model->scheduler().submit(std::move(sentences), search, now, deadline_, go_on, SentenceForm::text, std::move(listeners));
   } catch (const QueueFull& e) {
     ApiError refused(429, e.what());
     refused.retry_seconds = e.retry_seconds;
@@ -254,6 +264,54 @@ void Job::submit(Group& group, size_t leg, double now) {
     group.legs[leg].request = request;
   }
   if (ended_) model->scheduler().cancel(request);
+}
+
+// Makes streams of the group's texts, which its last model translates now. `tokens`: its beam is 1.
+SentenceListeners Job::follow(Group& group, bool tokens) {
+  const std::shared_ptr<ServedModel> model = group.legs[group.route.legs.size() - 1].model;
+  const Vocabularies& vocabularies = model->model().description.vocabularies;
+  auto of_part = std::make_shared<std::vector<std::pair<size_t, size_t>>>();  // the text and its part, for each sentence of the request
+  const std::lock_guard lock(telling_);
+  for (const size_t i : group.texts) {
+    TextUnderWay& text = under_way_[i];
+    const size_t count = parts(i, group.route.legs.size() - 1).size();
+    for (size_t part = 0; part < count; ++part) of_part->emplace_back(i, part);
+    text.stream.emplace(*text.document, text.parts ? &*text.parts : nullptr, text.sentences, vocabularies.source(), vocabularies.target());
+  }
+  SentenceListeners listeners;
+  listeners.sentence = [job = shared_from_this(), model, of_part](size_t sentence, const Candidates& translations) {
+    const auto [text, part] = (*of_part)[sentence];
+    job->attempt([&] {
+      const std::lock_guard telling(job->telling_);
+      auto& stream = job->under_way_[text].stream;
+      if (!stream || job->ended_) return;
+      const std::string more = stream->add(part, of_rank(std::span(&translations, 1), 0).front());
+      if (!more.empty()) job->listeners_.more(text, more);
+    });
+  };
+  if (tokens)
+    listeners.token = [job = shared_from_this(), model, of_part](size_t sentence, const StepToken& token) {
+      const auto [text, part] = (*of_part)[sentence];
+      job->attempt([&] {
+        const std::lock_guard telling(job->telling_);
+        auto& stream = job->under_way_[text].stream;
+        if (!stream || job->ended_ || token.last) return;
+        const std::string begin = stream->add_token(part, token.token);
+        if (!begin.empty()) job->listeners_.preview(text, begin);
+      });
+      return true;
+    };
+  return listeners;
+}
+
+// Tells what is missing of a text that is complete.
+void Job::tell_rest(size_t text) {
+  if (!listeners_.more) return;
+  const std::lock_guard lock(telling_);
+  auto& stream = under_way_[text].stream;
+  const std::string more = stream ? stream->rest(texts_[text].text) : texts_[text].text;
+  stream.reset();
+  if (!more.empty() && !ended_) listeners_.more(text, more);
 }
 
 void Job::finish(Group& group, size_t leg, Scheduler::Outcome outcome) {
@@ -303,17 +361,18 @@ void Job::assemble(size_t text, std::span<const Candidates> translations, const 
     if (rank == 0 && query_.alignment) texts_[text].alignment = utf16_spans(query_.texts[text], whole);
     (rank == 0 ? texts_[text].text : texts_[text].alternatives.emplace_back()) = std::move(whole.text);
   }
+  tell_rest(text);
 }
 
 }  // namespace
 
 std::function<void()> start_translation(ModelSet& models, const TextQuery& query, const JobOptions& options, double now, double deadline,
-                                        std::shared_ptr<JobSize> size, std::function<void(JobResult)> done) {
+                                        std::shared_ptr<JobSize> size, std::function<void(JobResult)> done, JobListeners listeners) {
   if (std::ssize(query.texts) > options.sentences)  // even empty texts, which have no sentences, take memory
     throw ApiError(400,
                    fmt::format("Invalid request: {} texts are more than {}; send them in parts", query.texts.size(), options.sentences));
   for (const std::string& text : query.texts) size->characters += characters_of(text);
-  const auto job = std::make_shared<Job>(models, query, options, deadline, std::move(size), std::move(done));
+  const auto job = std::make_shared<Job>(models, query, options, deadline, std::move(size), std::move(done), std::move(listeners));
   job->find_routes();
   job->start(now);
   return [job] { job->cancel(); };

@@ -50,6 +50,24 @@ class SchedulerTest : public testing::Test {
   std::map<std::string, Answer> answers_;
 };
 
+// Whoever listens to sentences gets those of the cache too, and the others are begun in their order and not by length.
+TEST_F(SchedulerTest, TellsEachSentenceOfARequestInProgress) {
+  submit("before", {"known"});
+  finish(take());
+  std::vector<std::pair<size_t, std::string>> told;
+  int done = 0;
+  SentenceListeners listeners;
+  listeners.sentence = [&](size_t i, const Candidates& c) { told.emplace_back(i, c.front().text); };
+  scheduler_.submit(
+      {"a", "much longer", "known", "longer"}, options_, 0, 1e9, [&](Scheduler::Outcome) { ++done; }, SentenceForm::text, listeners);
+  EXPECT_THAT(told, ElementsAre(std::pair(2, "Tknown")));
+  const auto work = take();
+  EXPECT_THAT(texts(work), ElementsAre("a", "much longer", "longer"));
+  finish(work);
+  EXPECT_THAT(told, ElementsAre(std::pair(2, "Tknown"), std::pair(0, "Ta"), std::pair(1, "Tmuch longer"), std::pair(3, "Tlonger")));
+  EXPECT_EQ(done, 1);
+}
+
 TEST_F(SchedulerTest, TakesWhatIsThereWithoutWaitingForMore) {
   submit("a", {"one"});
   const auto work = take();

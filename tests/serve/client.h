@@ -116,6 +116,18 @@ class BareClient {
     for (ssize_t n; (n = recv(fd_, block, sizeof block, 0)) > 0;) all.append(block, static_cast<size_t>(n));
     return all;
   }
+  // Reads until these bytes have come, after those of earlier calls; false if the other side closes before.
+  bool receives(const std::string& bytes) {
+    char block[4096];
+    for (size_t at; (at = received_.find(bytes, looked_)) == std::string::npos;) {
+      const ssize_t n = recv(fd_, block, sizeof block, 0);
+      if (n <= 0) return false;
+      received_.append(block, static_cast<size_t>(n));
+    }
+    looked_ = received_.find(bytes, looked_) + bytes.size();
+    return true;
+  }
+  const std::string& received() const { return received_; }
   void hang_up() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
@@ -123,6 +135,8 @@ class BareClient {
 
  private:
   int fd_;
+  std::string received_;  // by receives()
+  size_t looked_ = 0;     // bytes of it
 };
 
 }  // namespace starling

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/text_files.h"
+#include "http/http_stream.h"
 #include "serve/service.h"
 #include "tests/serve/browser.h"
 #include "tests/serve/client.h"
@@ -66,6 +67,13 @@ class PageTest : public testing::Test {
     if (requests_.back()["source"] == "auto") result["detectedLanguage"] = {{"confidence", 90}, {"language", "de"}};
     const size_t n = first.size(), m = second.size();  // ASCII only: bytes are UTF-16 units
     result["alignment"] = {{{n + 1, n + 1 + m}, {0, m}}, {{0, n}, {m + 1, m + 1 + n}}};
+    if (first == "stream") {
+      stream_ = std::make_shared<HttpStream>();
+      stream_->write(
+          "event: more\ndata: {\"index\":0,\"text\":\"one. \"}\n\nevent: preview\ndata: {\"index\":0,\"text\":\"tw\"}\n\nevent: mo");
+      end_ = "re\ndata: {\"index\":0,\"text\":\"two.\"}\n\nevent: done\ndata: " + result.dump() + "\n\n";
+      return {200, "", "text/event-stream", {}, stream_};
+    }
     return json(result);
   }
   static HttpResponse json(const Json& j) { return {200, j.dump(), "application/json", {}}; }
@@ -84,6 +92,10 @@ class PageTest : public testing::Test {
         "[[...document.querySelectorAll('#behind mark')].map(e => e.textContent), [...document.querySelectorAll('#target .on')].map(e => "
         "e.textContent)]");
   }
+  std::string last_text() {
+    const std::lock_guard lock(mutex_);
+    return requests_.back()["q"];
+  }
   size_t requests() {
     const std::lock_guard lock(mutex_);
     return requests_.size();
@@ -93,6 +105,8 @@ class PageTest : public testing::Test {
   std::vector<Json> requests_;
   int busy_ = 0;
   bool key_required_ = false;
+  std::shared_ptr<HttpStream> stream_;  // of a text that begins with "stream"
+  std::string end_;                     // what is missing of it
   std::optional<HttpServer> server_;
   std::optional<test::Browser> browser_;
 };
@@ -104,9 +118,13 @@ TEST_F(PageTest, TranslatesWhileOneTypes) {
   ASSERT_TRUE(shows("world hello"));
   {
     const std::lock_guard lock(mutex_);
-    EXPECT_EQ(
-        requests_.back(),
-        (Json{{"q", "hello world"}, {"source", "en"}, {"target", "de"}, {"format", "text"}, {"alternatives", 2}, {"alignment", true}}));
+    EXPECT_EQ(requests_.back(), (Json{{"q", "hello world"},
+                                      {"source", "en"},
+                                      {"target", "de"},
+                                      {"format", "text"},
+                                      {"alternatives", 2},
+                                      {"alignment", true},
+                                      {"stream", true}}));
   }
   EXPECT_EQ(browser_->value("[...document.querySelectorAll('#alternatives li')].map(e => e.firstChild.textContent)"),
             (Json{"other hello world", "<i>third</i>"}));  // text, not markup
@@ -118,6 +136,26 @@ TEST_F(PageTest, TranslatesWhileOneTypes) {
   browser_->type("two words, and then many more: more than the sixty that it takes");
   ASSERT_TRUE(browser_->becomes_true("document.getElementById('error').textContent.includes('this server takes 60 characters')"));
   EXPECT_EQ(requests(), before);
+}
+
+TEST_F(PageTest, ShowsSentencesAsTheyCome) {
+  open("#en/de/stream%20house");
+  ASSERT_TRUE(shows("one. tw"));
+  EXPECT_EQ(browser_->value("document.getElementById('target').ariaBusy"), "true");
+  EXPECT_EQ(browser_->value("document.getElementById('copy').disabled"), true);
+  stream_->write(end_);
+  stream_->end();
+  ASSERT_TRUE(shows("house stream"));
+  EXPECT_EQ(browser_->value("document.getElementById('target').ariaBusy"), nullptr);
+  EXPECT_EQ(browser_->value("document.getElementById('copy').disabled"), false);
+  // One that ends in its middle is told.
+  browser_->value("document.getElementById('clear').click()");
+  browser_->type("stream again");
+  for (int i = 0; i < 5000 && last_text() != "stream again"; ++i) usleep(1000);
+  ASSERT_TRUE(shows("one. tw"));
+  stream_->write(end_.substr(0, end_.find("\n\n") + 2) + "event: error\ndata: {\"error\":\"no time\"}\n\n");
+  stream_->end();
+  ASSERT_TRUE(browser_->becomes_true("document.getElementById('error').textContent === 'no time'"));
 }
 
 TEST_F(PageTest, ShowsWhichWordsBelongTogether) {
