@@ -85,6 +85,14 @@ checks() {
   wait_for 5 bash -c "(( \$(grep -c '\"status\":499' '$work/access') > $gone ))"
   check "the work of a client that hangs up is dropped" "$((gone + 1)) 0" "$(logged 499) $(metric starling_queue_sentences)"
 
+  # A stream: its first sentence is there while the server works on the last; what --max-time cuts off is cancelled.
+  gone=$(logged 499)
+  curl -skN --max-time 0.7 "$at/translate" "${fields[@]}" -d stream=true --data-urlencode "q@$work/large" -o "$work/out"
+  check "a stream's first event comes at once" "event: more" "$(grep -m 1 '^event: more' "$work/out")"
+  check "and not the last" "" "$(grep '^event: done' "$work/out")"
+  wait_for 5 bash -c "(( \$(grep -c '\"status\":499' '$work/access') > $gone ))"
+  check "the work of a stream whose client hangs up is dropped" "$((gone + 1)) 0" "$(logged 499) $(metric starling_queue_sentences)"
+
   # The server is restarted.
   local address=${direct#http://}
   kill "$server" && wait "$server"
