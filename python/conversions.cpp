@@ -18,13 +18,23 @@ py::list list_of(py::handle object, const std::string& of, const std::string& wh
 }
 
 template <class Member>
+constexpr const char* kKind = std::is_same_v<Member, bool>          ? "True or False"
+                              : std::is_integral_v<Member>          ? "a whole number"
+                              : std::is_floating_point_v<Member>    ? "a number"
+                              : std::is_same_v<Member, std::string> ? "a string"
+                                                                    : "";
+template <class Value>
+constexpr const char* kKind<std::optional<Value>> = kKind<Value>;
+
+template <class Member>
 void take(const py::dict& given, const char* name, Member& member) {
   if (!given.contains(name) || given[name].is_none()) return;
   const py::object value = given[name];
   try {
     member = value.cast<typename std::decay_t<Member>>();
   } catch (const py::cast_error&) {
-    throw py::type_error(std::string(name) + " cannot be " + shown(value));
+    const std::string kind = kKind<std::decay_t<Member>>;
+    throw py::type_error(std::string(name) + " cannot be " + shown(value) + (kind.empty() ? "" : "; give " + kind));
   }
 }
 

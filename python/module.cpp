@@ -154,7 +154,7 @@ std::unique_ptr<Translator, Closes> open(const py::object& model, const py::obje
     const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
     if (!index) {
       PyErr_Clear();
-      throw py::type_error(std::string(name) + " cannot be " + shown(value));
+      throw py::type_error(std::string(name) + " cannot be " + shown(value) + "; give a whole number");
     }
     int overflow = 0;
     const long all = PyLong_AsLongAndOverflow(index.ptr(), &overflow);

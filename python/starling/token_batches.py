@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import numbers
 import random
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
@@ -23,7 +24,24 @@ def set_random_seed(seed: int) -> None:
 def tokens_of(tokens: Any, what: str) -> List[str]:
     if isinstance(tokens, (str, bytes)):
         raise TypeError(f"{what} is a string, not a list of tokens")
-    return list(tokens)
+    try:
+        return list(tokens)
+    except TypeError:
+        raise TypeError(f"{what} is of type {type(tokens).__name__}, not a list of tokens") from None
+
+
+_FRACTIONS = frozenset(
+    "patience length_penalty coverage_penalty repetition_penalty prefix_bias_beta min_alternative_expansion_prob sampling_topp "
+    "sampling_temperature".split()
+)
+
+
+def _require_numbers(options: Dict[str, Any]) -> None:
+    """Raises TypeError for an option that is no number, or True or False."""
+    for name, value in options.items():
+        fraction = name in _FRACTIONS
+        if not isinstance(value, numbers.Real if fraction else numbers.Integral) and type(value).__name__ != "bool_":  # numpy's
+            raise TypeError(f"{name} cannot be {value!r:.40} ({type(value).__name__}); give a {'number' if fraction else 'whole number'}")
 
 
 class Batch:
@@ -64,6 +82,9 @@ class Batch:
         replace_unknowns: bool,
         callback: Optional[Callable[[GenerationStepResult], Any]],
     ):
+        given = locals()
+        words = ("self", "translator", "source", "target_prefix", "batch_type", "suppress_sequences", "end_token", "callback")
+        _require_numbers({name: value for name, value in given.items() if name not in words})
         self.translator = translator
         self.info = translator.model
         self.sources = [tokens_of(tokens, f"element {i}") for i, tokens in enumerate(source)]

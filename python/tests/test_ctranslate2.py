@@ -66,6 +66,18 @@ class CTranslate2Test(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, "language models are not supported"):
             starling.Generator
 
+    def test_values_of_another_type_are_named(self):
+        for options, message in (
+            ({"beam_size": "4"}, r"beam_size cannot be '4' \(str\); give a whole number"),
+            ({"beam_size": 2.5}, r"beam_size cannot be 2.5 \(float\); give a whole number"),
+            ({"length_penalty": None}, r"length_penalty cannot be None \(NoneType\); give a number"),
+            ({"return_scores": "yes"}, "return_scores cannot be 'yes'"),
+            ({"target_prefix": [5]}, "prefix 0 is of type int, not a list of tokens"),
+        ):
+            with self.assertRaisesRegex(TypeError, message):
+                self.translator.translate_batch([SOURCE], **options)
+        self.translator.translate_batch([SOURCE], length_penalty=1, return_scores=1, beam_size=True)
+
     def test_what_a_callback_raises_is_raised(self):
         def fail(step):
             raise LookupError(step.token)

@@ -143,7 +143,7 @@ class TranslatorTest(unittest.TestCase):
             starling.Translator("/nowhere")
         with self.assertRaisesRegex(TypeError, "did you mean 'n_best'"):
             self.translator.translate("x", nbest=2)
-        with self.assertRaisesRegex(TypeError, "beam cannot be 'four'"):
+        with self.assertRaisesRegex(TypeError, "beam cannot be 'four'; give a whole number"):
             self.translator.translate("x", beam="four")
         with self.assertRaisesRegex(ValueError, "beam: 0 is not allowed"):
             self.translator.translate("x", beam=0)

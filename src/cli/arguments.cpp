@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <sstream>
 
 #include "backend/backend.h"
 #include "backend/cuda/cuda.h"
@@ -22,6 +23,7 @@
 #include "comm/world.h"
 #include "config/config.h"
 #include "config/meant_number.h"
+#include "config/suggestion.h"
 #include "migration/peer_names.h"
 
 namespace starling {
@@ -56,6 +58,19 @@ std::string named_with(const CLI::App& verb, const std::string& path) {
   if (kind != std::filesystem::file_type::regular) add(kDirectories);
   if (kind != std::filesystem::file_type::directory) add(kFiles);
   return meant.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(meant, " or "));
+}
+
+// Returns the word that was meant instead of one that an option does not take, or "". CLI11's message: "--to: firefox not in
+// {argos,marian}".
+std::string word_advice(const std::string& message) {
+  const size_t value = message.find(": "), list = message.find(" not in {");
+  if (!message.starts_with("--") || value > list || list == message.npos) return "";
+  const std::string option = message.substr(0, value), text = message.substr(value + 2, list - value - 2);
+  if (std::string advice = peer_value_advice(option, text, ValueKind::word); !advice.empty()) return advice;
+  std::vector<std::string> words;
+  std::istringstream in(message.substr(list + 9, message.find('}', list) - list - 9));
+  for (std::string word; std::getline(in, word, ',');) words.push_back(word);
+  return did_you_mean(text, words);
 }
 
 std::string compiler_text() {
@@ -106,7 +121,8 @@ void unknown_argument(const CLI::App& app, const std::string& argument) {
   no_verb(argument, verbs);
 }
 
-std::string number_advice(const CLI::App& verb, const std::string& message) {
+std::string value_advice(const CLI::App& verb, const std::string& message) {
+  if (const std::string word = word_advice(message); !word.empty()) return word;
   // CLI11's messages: "--beam: Value 0,6 not in range 1 to 1024" and "Could not convert: --seed = 1,5".
   const size_t name = message.find("--");
   const CLI::Option* option =

@@ -132,7 +132,7 @@ int run(CLI::App& app, const std::vector<std::string>& arguments) {
       const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.starts_with('-') && a != "--"; });
       unknown_argument(verb, option == rest.end() ? rest.front() : *option);
     }
-    const std::string meant = number_advice(verb, e.what());
+    const std::string meant = value_advice(verb, e.what());
     throw ConfigError(fmt::format("{}{} '{} --help'", e.what(), meant.empty() ? "; see" : meant + " See", command_name(verb)));
   }
   finish_output();

@@ -55,9 +55,9 @@ std::string command_name(const CLI::App& app);
 // Throws ConfigError for an argument that `app` does not know, naming the nearest option or verb.
 [[noreturn]] void unknown_argument(const CLI::App& app, const std::string& argument);
 
-// Returns what a number in CLI11's complaint about an option was probably meant to be: "; did you mean 0.6?" for 0,6; "" if the option
-// would not accept that.
-std::string number_advice(const CLI::App& verb, const std::string& message);
+// Returns what the value in CLI11's complaint about an option was probably meant to be: "; did you mean 0.6?" for 0,6, and the word for
+// what another program calls firefox; "" if the option would not accept that.
+std::string value_advice(const CLI::App& verb, const std::string& message);
 
 // Throws ConfigError for an unknown verb, naming the nearest one or the equivalent of another program's verb.
 [[noreturn]] void no_verb(const std::string& word, const std::vector<std::string>& verbs);
