@@ -1,4 +1,5 @@
-// Numbers as people of many languages write them are answered with ours wherever they are given: options, configurations, clusters.
+// Values as people of other languages or programs write them are answered with ours wherever they are given: options, configurations,
+// clusters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,6 +30,22 @@ TEST_F(DecimalComma, IsAnsweredWithAPoint) {
     EXPECT_EQ(o.status, 2) << o.text;
     EXPECT_THAT(o.text, testing::HasSubstr(answer)) << arguments;
     EXPECT_THAT(o.text, testing::Not(testing::HasSubstr("measuring"))) << "refused before anything is measured";
+  }
+}
+
+class ForeignWord : public ProgramTest {};
+
+TEST_F(ForeignWord, IsAnsweredWithOurs) {
+  for (const auto& [arguments, answer] :
+       {std::pair<std::string, std::string>{"export --model m -o x --to firefox", "; did you mean bergamot? See 'starling export"},
+        {"export --model m -o x --to CT2", "; did you mean ctranslate2? See"},
+        {"export --model m -o x --to argoss", "; did you mean 'argos'? See"},
+        {"export --model m -o x --to tflite", "not in {ctranslate2,argos,marian,bergamot,huggingface}; see"},
+        {"translate --model m --alignment hard", "; did you mean pieces? See"},
+        {"translate --model m --precision int8_float32", "; did you mean int8? See"}}) {
+    const ShellOutcome o = run(arguments);
+    EXPECT_EQ(o.status, 2) << o.text;
+    EXPECT_THAT(o.text, testing::HasSubstr(answer)) << arguments;
   }
 }
 
