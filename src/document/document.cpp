@@ -6,6 +6,7 @@
 #include "document/document_run.h"
 #include "document/html.h"
 #include "document/parts.h"
+#include "document/plain_tags.h"
 #include "document/sentences.h"
 
 namespace starling {
@@ -28,7 +29,16 @@ class Document::Builder {
 
  private:
   void add_plain() {
-    run_ = plain_run(d_.text_, lines_);
+    tokens_ = scan_plain_tags(d_.text_);
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      const HtmlToken& token = tokens_[i];
+      if (token.separates)
+        finish_run();
+      else if (token.kind == HtmlToken::text)
+        append_plain_text(run_, d_.text_, token, lines_);
+      else
+        run_.tags.push_back({std::ssize(run_.text), i});
+    }
     finish_run();
   }
 
@@ -115,10 +125,10 @@ class Document::Builder {
   void add_if_translated(Range s, size_t kept, std::vector<Range>& found) const {
     int64_t at = s.begin;
     for (; kept < run_.kept.size() && run_.kept[kept].at.begin < s.end; ++kept) {
-      if (has_word(text_of({at, run_.kept[kept].at.begin}))) break;
+      if (has_letter(text_of({at, run_.kept[kept].at.begin}))) break;
       at = run_.kept[kept].at.end;
     }
-    if (at < s.end && has_word(text_of({at, s.end}))) found.push_back(s);
+    if (at < s.end && has_letter(text_of({at, s.end}))) found.push_back(s);
   }
 
   std::string_view text_of(Range r) const {
@@ -180,7 +190,8 @@ class Document::Builder {
     place.begin = std::min(place.begin, more.begin);
     place.end = std::max(place.end, more.end);
   }
-  bool is_blank(Range r) const { return text_of(r).find_first_not_of(" \n") == std::string_view::npos; }
+  // A tag of plain text stays on its line.
+  bool is_blank(Range r) const { return text_of(r).find_first_not_of(d_.has_tags_ ? " \n" : " ") == std::string_view::npos; }
 
   Document& d_;
   DocumentFormat format_;
@@ -235,8 +246,15 @@ void Document::append_sentence(AlignedText& out, size_t sentence, const AlignedT
   else
     out.text += translated.text;
   if (has_tags_) return;
+  // Bytes of the sentence are behind those of the tags that come before them.
+  const auto in_document = [&](int64_t offset, bool end) {
+    int64_t byte = place.begin + offset;
+    for (const MarkedSentence::Tag& tag : marked.tags)
+      if (end ? tag.offset < offset : tag.offset <= offset) byte += std::ssize(tag.bytes);
+    return byte;
+  };
   for (const auto& [from, to] : translated.links)
-    out.links.push_back({{from.begin + place.begin, from.end + place.begin}, {to.begin + at, to.end + at}});
+    out.links.push_back({{in_document(from.begin, false), in_document(from.end, true)}, {to.begin + at, to.end + at}});
 }
 
 AlignedText Document::assemble_with_links(std::span<const AlignedText> translations) const {

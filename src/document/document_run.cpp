@@ -71,15 +71,13 @@ class Keeper {
 
 }  // namespace
 
-DocumentRun plain_run(std::string_view document, bool lines) {
-  DocumentRun run;
-  run.text = document;
-  if (!lines)
-    std::replace_if(
-        run.text.begin(), run.text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  run.places.reserve(document.size());
-  for (size_t i = 0; i < document.size(); ++i) run.places.push_back({static_cast<int64_t>(i), static_cast<int64_t>(i) + 1});
-  return run;
+void append_plain_text(DocumentRun& run, std::string_view document, const HtmlToken& token, bool lines) {
+  run.places.reserve(run.places.size() + token.end - token.begin);
+  for (size_t i = token.begin; i < token.end; ++i) {
+    const char c = document[i];
+    run.text += !lines && (c == '\n' || c == '\r') ? ' ' : c;
+    run.places.push_back({static_cast<int64_t>(i), static_cast<int64_t>(i) + 1});
+  }
 }
 
 void append_html_text(DocumentRun& run, std::string_view document, const HtmlToken& token, bool lines) {

@@ -29,8 +29,8 @@ struct DocumentRun {
   void clear() { text.clear(), places.clear(), tags.clear(), kept.clear(); }
 };
 
-/// Makes a run of all the text of a plain document. `lines`: keeps line breaks, which become spaces otherwise.
-DocumentRun plain_run(std::string_view document, bool lines);
+/// Adds plain text, of a token of scan_plain_tags(). `lines`: keeps line breaks, which become spaces otherwise.
+void append_plain_text(DocumentRun& run, std::string_view document, const HtmlToken& token, bool lines);
 
 /// Adds the text of an HTML or XML token: white space becomes spaces, except line breaks if `lines`; entities become characters, unknown
 /// entities are kept.

@@ -42,46 +42,225 @@ class Finder {
   unsigned char byte(size_t at) const { return at < text_.size() ? static_cast<unsigned char>(text_[at]) : 0; }
   unsigned char before(size_t at) const { return at > 0 ? byte(at - 1) : 0; }
 
-  // Returns the end of the placeholder that begins at `at`; `at` if there is none.
+  // Where a kind may begin: with one of some characters, with the first letter or digit of a word, or with a byte of a picture.
+  struct Kind {
+    std::string_view first;
+    size_t (Finder::*end)(size_t at);
+  };
+  static constexpr std::string_view kWord = "word", kPicture = "picture";
+
+  // Returns the end of the longest placeholder that begins at `at`; `at` if there is none. docs/guides/documents.md has the same table,
+  // with examples; tests/document/placeholders_test.cpp has a case of each.
   size_t end_at(size_t at) {
-    const unsigned char c = byte(at);
-    if (const size_t end = keycap(at); end > at) return end;
-    if (c == '{') return braces(at);
-    if ((c == '$' || c == '#' || c == '%') && byte(at + 1) == '{') return after(at, braces(at + 1), at + 1);
-    if (c == '$' && byte(at + 1) == '(') return parentheses(at);
-    if (c == '%') return std::max(capitals(at), format(at));
-    if (c == '@') return mention(at);
-    if (c == '#') return tag(at);
-    if (c == ':') return short_code(at);
-    if (c >= 0xC2) return emoji(at);
-    if (is_ascii_letter(c) && !is_ascii_name(before(at))) {
-      const size_t end = address(at);
-      return end > at ? end : mail(at);
-    }
-    return is_ascii_digit(c) && !is_ascii_name(before(at)) ? mail(at) : at;
+    static constexpr Kind kKinds[] = {
+        {"{$#%", &Finder::braces},
+        {"$", &Finder::parentheses},
+        {"%", &Finder::capitals},
+        {"%", &Finder::format},
+        {"%", &Finder::between_percents},
+        {"%<", &Finder::angles},
+        {"[", &Finder::weblate},
+        {"_", &Finder::underscores},
+        {"`:", &Finder::code},
+        {":", &Finder::short_code},
+        {":", &Finder::colon_name},
+        {"@", &Finder::mention},
+        {"@", &Finder::linked},
+        {"#", &Finder::tag},
+        {"\\", &Finder::escape},
+        {"/~.\\", &Finder::path},
+        {"#*0123456789", &Finder::keycap},
+        {kWord, &Finder::path},
+        {kWord, &Finder::address},
+        {kWord, &Finder::mail},
+        {kWord, &Finder::code_word},
+        {kPicture, &Finder::emoji},
+    };
+    size_t end = at;
+    for (const Kind& kind : kKinds)
+      if (begins(kind, at)) end = std::max(end, (this->*kind.end)(at));
+    return end;
   }
-  static size_t after(size_t at, size_t end, size_t inner) { return end > inner ? end : at; }
+  bool begins(const Kind& kind, size_t at) const {
+    const unsigned char c = byte(at);
+    if (kind.first == kWord) return is_ascii_letter_or_digit(c) && !is_ascii_name(before(at));
+    if (kind.first == kPicture) return c >= 0xC2;
+    return kind.first.find(static_cast<char>(c)) != std::string_view::npos;
+  }
 
   // Returns the end of the matching braces, on one line; `at` if there are none.
-  size_t braces(size_t at) const {
+  size_t braces(size_t at) {
+    const size_t open = at + (byte(at) != '{');
     int depth = 0;
-    for (size_t i = at; i < text_.size() && i - at <= kLongestVariable && byte(i) != '\n'; ++i) {
+    for (size_t i = open; i < text_.size() && i - open <= kLongestVariable && byte(i) != '\n'; ++i) {
       if (byte(i) == '{') ++depth;
       if (byte(i) == '}' && --depth == 0) return i + 1;
+      if (depth == 0) return at;
     }
     return at;
   }
 
-  // Returns the end of a name in parentheses, such as "$(ARG1)" in user interfaces; `at` if there is none.
-  size_t parentheses(size_t at) const {
+  // Returns the end of "$(ARG1)" in user interfaces, or of "$t(common.cats)" of i18next, which may have options.
+  size_t parentheses(size_t at) {
+    const bool text = byte(at + 1) == 't';
+    size_t i = at + 1 + text;
+    if (byte(i) != '(') return at;
+    for (++i; i - at < kLongestVariable && (text ? byte(i) != ')' && byte(i) > '\n' : is_ascii_name(byte(i)));) ++i;
+    return byte(i - 1) != '(' && byte(i) == ')' ? i + 1 : at;
+  }
+
+  // Returns the end of a name between marks, such as "%count%" of Symfony, "[X4X]" of Weblate, "__NAME__".
+  size_t between_percents(size_t at) {
+    if (is_ascii_digit(before(at)) || !is_ascii_letter(byte(at + 1))) return at;
+    size_t i = at + 1;
+    while (i - at < kLongestPart && (is_ascii_name(byte(i)) || ((byte(i) == '.' || byte(i) == '-') && is_ascii_name(byte(i + 1))))) ++i;
+    return i - at > 2 && byte(i) == '%' && !is_ascii_name(byte(i + 1)) ? i + 1 : at;
+  }
+  size_t weblate(size_t at) {
     size_t i = at + 2;
-    while (i - at < kLongestVariable && is_ascii_name(byte(i))) ++i;
-    return i > at + 2 && byte(i) == ')' ? i + 1 : at;
+    if (byte(at + 1) != 'X') return at;
+    while (i - at < 12 && is_ascii_digit(byte(i))) ++i;
+    return i > at + 2 && byte(i) == 'X' && byte(i + 1) == ']' ? i + 2 : at;
+  }
+  size_t underscores(size_t at) {
+    if (is_name(before(at)) || byte(at + 1) != '_' || !is_ascii_letter(byte(at + 2))) return at;
+    size_t i = at + 2;
+    while (i - at < kLongestPart && is_ascii_name(byte(i))) ++i;
+    return i - at > 4 && byte(i - 1) == '_' && byte(i - 2) == '_' && byte(i - 3) != '_' ? i : at;
+  }
+
+  // Returns the end of code in backticks on one line, with the role in front of it, as in reStructuredText: ":ref:`label`".
+  size_t code(size_t at) {
+    size_t i = at;
+    if (byte(at) == ':') {
+      if (is_name(before(at))) return at;
+      for (++i; i - at < kLongestPart && (is_ascii_name(byte(i)) || byte(i) == '-' || byte(i) == '+' || (byte(i) == ':' && i > at + 1));)
+        ++i;
+      if (byte(i - 1) != ':' || i < at + 3) return at;
+    }
+    if (byte(at) == '`' && is_name(before(at))) return at;
+    size_t marks = 0;
+    while (byte(i) == '`' && marks < 3) ++i, ++marks;
+    if (marks == 0 || marks == 3 || byte(i) == ' ' || byte(i) == 0) return at;
+    for (const size_t begin = i; i - begin < kLongestVariable && i < text_.size() && byte(i) != '\n'; ++i)
+      if (text_.substr(i, marks) == std::string_view("``").substr(0, marks) && byte(i + marks) != '`')
+        return is_name(byte(i + marks)) ? at : i + marks;
+    return at;
+  }
+
+  // Returns the end of ":name" of Laravel, which no letter precedes; emoticons such as ":D" count.
+  size_t colon_name(size_t at) {
+    if (is_name(before(at)) || before(at) == ':' || before(at) == ')' || !is_ascii_letter(byte(at + 1))) return at;
+    size_t i = at + 1;
+    while (i - at < kLongestPart && is_ascii_name(byte(i))) ++i;
+    return is_name(byte(i)) || (byte(i) == ':' && is_name(byte(i + 1))) ? at : i;
+  }
+
+  // Returns the end of the link to another message, "@:common.cats", as in vue-i18n.
+  size_t linked(size_t at) {
+    if (byte(at + 1) != ':' || !is_ascii_letter(byte(at + 2))) return at;
+    size_t i = at + 2;
+    while (i - at < kLongestPart && (is_ascii_name(byte(i)) || (byte(i) == '.' && is_ascii_name(byte(i + 1))))) ++i;
+    return i;
+  }
+
+  // Returns the end of "<%= name %>" of ERB, or of "%<name>s" of Ruby.
+  size_t angles(size_t at) {
+    if (byte(at) == '<') {
+      const size_t end = byte(at + 1) == '%' ? text_.substr(0, at + kLongestVariable).find("%>", at + 2) : std::string_view::npos;
+      return end == std::string_view::npos ? at : end + 2;
+    }
+    size_t i = at + 2;
+    if (byte(at + 1) != '<') return at;
+    while (i - at < kLongestPart && is_ascii_name(byte(i))) ++i;
+    if (i == at + 2 || byte(i) != '>') return at;
+    for (++i; is_ascii_digit(byte(i)) || byte(i) == '.';) ++i;
+    return is_ascii_letter(byte(i)) && !is_name(byte(i + 1)) ? i + 1 : at;
+  }
+
+  // Returns the end of what programs write for a line break, a tab or a quote.
+  size_t escape(size_t at) {
+    const unsigned char c = byte(at + 1);
+    if (is_name(before(at)) && is_name(byte(at + 2)) && c != 'n') return at;
+    return c == 'n' || c == 't' || c == 'r' || c == '"' ? at + 2 : at;
+  }
+
+  // Returns the end of a path: "/usr/bin", "~/notes.txt", "../a.txt", "C:\\Users". One name behind a slash is none.
+  size_t path(size_t at) {
+    const std::string_view rest = text_.substr(at, 3);
+    const bool drive = is_ascii_letter(byte(at)) && rest.substr(1) == ":\\";
+    const unsigned char mark = drive || byte(at) == '\\' ? '\\' : '/';
+    size_t i = drive ? at + 2 : at;
+    if (!drive) {
+      const bool relative = rest.starts_with("./") || rest == "../" || rest.starts_with("~/");
+      if (byte(at) == '\\' && byte(at + 1) != '\\') return at;
+      if (byte(at) != '/' && byte(at) != '\\' && !relative) return at;
+      if (is_name(before(at)) || before(at) == '.' || before(at) == '/' || before(at) == ':' || before(at) == '>' || before(at) == '<')
+        return at;
+      while (byte(i) == '.' || byte(i) == '~') ++i;
+      if (byte(at) == '\\') ++i;
+    }
+    size_t names = 0, dots = 0, end = at;
+    while (byte(i) == mark && i - at < kLongestVariable) {
+      size_t name = i + 1;
+      while (name - at < kLongestVariable && (is_name(byte(name)) || byte(name) == '-' || byte(name) == '+' || byte(name) == '~' ||
+                                              byte(name) == '%' || (byte(name) == '.' && is_name(byte(name + 1)))))
+        dots += byte(name) == '.', ++name;
+      if (name == i + 1) break;
+      ++names;
+      end = i = name;
+    }
+    const bool enough = drive || byte(at) != '/' ? names > 0 : names > 1 || dots > 0;
+    if (enough && byte(i) == mark && mark == '/') ++end;  // a directory
+    return enough ? end : at;
+  }
+
+  // Returns the end of what only machines write: versions (v1.2, 1.2.3-rc1, 192.168.0.1), times of ISO 8601 (2026-11-28T18:59Z), UUIDs and
+  // hashes. Ordinary numbers and dates are the model's.
+  size_t code_word(size_t at) {
+    size_t i = at, dots = 0, dashes = 0, colons = 0, digits = 0, letters = 0, others = 0;  // others: letters that are not hexadecimal
+    for (; i - at < kLongestPart; ++i) {
+      const unsigned char c = byte(i);
+      const bool within = is_ascii_letter_or_digit(byte(i + 1)) && i > at;
+      if (is_ascii_digit(c))
+        ++digits;
+      else if (is_ascii_letter(c))
+        ++letters, others += (c | 0x20) > 'f';
+      else if (c == '.' && within)
+        ++dots;
+      else if (c == '-' && within)
+        ++dashes;
+      else if ((c == ':' || c == '+') && within && dashes >= 2)
+        ++colons;
+      else
+        break;
+    }
+    if (i == at || digits == 0 || is_name(before(at)) || is_name(byte(i)) || byte(i) == '@') return at;
+    const std::string_view word = text_.substr(at, i - at);
+    const bool prefixed = (word[0] | 0x20) == 'v' && word.size() > 1 && is_ascii_digit(static_cast<unsigned char>(word[1]));
+    if (prefixed && (dots > 0 || letters == 1)) return i;
+    const bool by_digit = is_ascii_digit(static_cast<unsigned char>(word[0]));
+    if (by_digit && dots >= 3 && letters == 0 && dashes == 0) return i;
+    if (by_digit && dots == 2 && dashes == 1 && letters > 0) return i;
+    if (is_iso_time(word)) return i;
+    if (others > 0 || dots > 0 || colons > 0) return at;
+    if (dashes == 4 && word.size() == 36 && word.find('-') == 8) return i;
+    return dashes == 0 && word.size() >= 7 && digits >= 2 && letters >= 1 && digits + letters == word.size() && word.size() <= 64 &&
+                   std::none_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'F'; })
+               ? i
+               : at;
+  }
+  static bool is_iso_time(std::string_view word) {
+    constexpr std::string_view kForm = "0000-00-00T00:00";
+    if (word.size() < kForm.size()) return false;
+    for (size_t k = 0; k < kForm.size(); ++k)
+      if (kForm[k] == '0' ? !is_ascii_digit(static_cast<unsigned char>(word[k])) : word[k] != kForm[k]) return false;
+    return true;
   }
 
   // Returns the end of a name of at least four capitals, such as "%PRODUCTNAME" or "%PATH%", that does not follow a digit; `at` if there is
   // none.
-  size_t capitals(size_t at) const {
+  size_t capitals(size_t at) {
     constexpr size_t kFewest = 4;
     if (is_ascii_digit(before(at))) return at;
     size_t i = at + 1;
@@ -93,7 +272,7 @@ class Finder {
   }
 
   // Conversions of printf, Python and Cocoa; a percent sign after a number is just a percent sign.
-  size_t format(size_t at) const {
+  size_t format(size_t at) {
     size_t i = at + 1;
     if (byte(i) == '(') {
       while (++i < text_.size() && i - at <= kLongestVariable && is_ascii_name(byte(i))) {
@@ -111,7 +290,7 @@ class Finder {
     return is_name(byte(i + 1)) ? at : i + 1;
   }
 
-  size_t mention(size_t at) const {
+  size_t mention(size_t at) {
     if (is_name(before(at)) || before(at) == '.') return at;
     size_t i = at + 1;
     while (i - at < kLongestPart && (is_ascii_name(byte(i)) || ((byte(i) == '.' || byte(i) == '-') && is_ascii_name(byte(i + 1))))) ++i;
@@ -119,7 +298,7 @@ class Finder {
     return byte(i) == '@' ? std::max(i, host(i + 1)) : i;
   }
 
-  size_t tag(size_t at) const {
+  size_t tag(size_t at) {
     if (is_name(before(at)) || before(at) == '&') return at;
     size_t i = at + 1;
     bool letter = false;
@@ -134,7 +313,7 @@ class Finder {
     return letter ? i : at;
   }
 
-  size_t short_code(size_t at) const {
+  size_t short_code(size_t at) {
     if (is_name(before(at)) || !is_ascii_letter(byte(at + 1))) return at;
     size_t i = at + 1;
     while (i - at < kLongestPart && (is_ascii_name(byte(i)) || byte(i) == '-' || byte(i) == '+')) ++i;
@@ -142,13 +321,13 @@ class Finder {
   }
 
   // A digit, # or * followed by an optional variation selector and a combining keycap.
-  size_t keycap(size_t at) const {
+  size_t keycap(size_t at) {
     if (!is_ascii_digit(byte(at)) && byte(at) != '#' && byte(at) != '*') return at;
     const size_t cap = at + (text_.substr(at + 1, 3) == "\uFE0F" ? 4 : 1);
     return cap < text_.size() && text_.substr(cap, 3) == "\u20E3" ? cap + 3 : at;
   }
 
-  size_t emoji(size_t at) const {
+  size_t emoji(size_t at) {
     size_t end = at;
     while (end < text_.size()) {
       const auto [c, length] = decode_utf8_at(text_.substr(end));
@@ -158,7 +337,7 @@ class Finder {
     return end;
   }
 
-  size_t address(size_t at) const {
+  size_t address(size_t at) {
     const std::string_view rest = text_.substr(at);
     if (rest.starts_with("www.") && is_name(byte(at + 4))) return up_to_space(at + 4);
     if (rest.starts_with("mailto:") && is_name(byte(at + 7))) return up_to_space(at + 7);

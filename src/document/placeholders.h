@@ -9,8 +9,8 @@
 
 namespace starling {
 
-/// Returns the bytes of the placeholders of a text, in order and without overlaps: URLs and e-mail addresses, @mentions, #tags,
-/// :short_codes:, {variables}, {{variables}}, ${variables}, %s and %(name)d, emoji. Takes linear time.
+/// Returns the bytes of the placeholders of a text, in order and without overlaps: addresses, names of users, variables and formats of
+/// many programs, code, paths, versions, hashes, emoji; docs/guides/documents.md has the table. Takes linear time.
 std::vector<Range> find_placeholders(std::string_view text);
 
 }  // namespace starling

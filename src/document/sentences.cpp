@@ -327,10 +327,10 @@ class Line {
 
 }  // namespace
 
-bool has_word(std::string_view text) {
+bool has_letter(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto [c, length] = decode_utf8_at(text.substr(i));
-    if (length > 0 && is_word(c)) return true;
+    if (length > 0 && is_word(c) && character_class(c) != CharacterClass::number) return true;
     i += static_cast<size_t>(std::max(length, 1));
   }
   return false;
@@ -344,7 +344,7 @@ std::vector<TextPiece> split_sentences(std::string_view text, std::string_view l
     Line(text.substr(begin, end - begin), rules).split([&](size_t from, size_t to) {
       from += begin;
       to += begin;
-      if (!has_word(text.substr(from, to - from))) return;
+      if (!has_letter(text.substr(from, to - from))) return;
       if (from > done) pieces.push_back({text.substr(done, from - done), false});
       pieces.push_back({text.substr(from, to - from), true});
       done = to;

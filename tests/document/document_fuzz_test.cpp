@@ -9,6 +9,7 @@
 #include "document/document.h"
 #include "document/html.h"
 #include "document/placeholders.h"
+#include "document/plain_tags.h"
 #include "document/sentences.h"
 
 namespace starling {
@@ -152,11 +153,27 @@ TEST(DocumentFuzz, NothingIsLostWhateverTheBytes) {
     const Document plain(text, DocumentFormat::text, language);
     std::vector<AlignedText> same;
     for (const std::string& s : plain.sentences()) {
-      EXPECT_TRUE(has_word(s));
+      EXPECT_TRUE(has_letter(s));
       EXPECT_LE(s.size(), Document::kLongestSentence);
       same.push_back({s, {}});
     }
-    EXPECT_EQ(plain.assemble(same), text);
+    const std::string out = plain.assemble(same);
+    const auto text_and_tags = [](const std::string& whole) {
+      std::pair<std::string, std::vector<std::string>> found;  // the text without spaces
+      for (const HtmlToken& t : scan_plain_tags(whole)) {
+        const std::string bytes = whole.substr(t.begin, t.end - t.begin);
+        if (t.kind != HtmlToken::text)
+          found.second.push_back(bytes);
+        else
+          std::copy_if(bytes.begin(), bytes.end(), std::back_inserter(found.first), [](char c) { return c != ' '; });
+      }
+      std::sort(found.second.begin(), found.second.end());
+      return found;
+    };
+    if (const auto expected = text_and_tags(text); expected.second.empty())
+      EXPECT_EQ(out, text);
+    else  // without links, a tag may stand elsewhere in its line
+      EXPECT_EQ(text_and_tags(out), expected);
 
     // The end of what no tag closes is uncertain; a tag behind everything makes it certain in both documents.
     for (const DocumentFormat format : {DocumentFormat::html, DocumentFormat::xml}) {

@@ -229,18 +229,52 @@ TEST(Document, UnknownCharactersOfAPlaceholderGoWithIt) {
 }
 
 TEST(Document, PlaceholdersAreNoPartsOfWordsOrSentences) {
-  for (const char* text : {"50% discount", "5%ige Lösung", "a: b: c", "10:30:45", "user name", "C# is", "at 5@ each", "100 % sure", "R&D",
-                           "e.g. this", "A/B", "# of it", "3 @ 4"}) {
+  for (const char* text : {"50% discount", "5%ige Lösung", "a: b: c", "at 10:30:45", "user name", "C# is", "at 5@ each", "100 % sure",
+                           "R&D", "e.g. this", "A/B", "# of it", "3 @ 4 a"}) {
     const Document d(text, kText, "en");
     ASSERT_EQ(d.sentences().size(), 1u) << text;
     EXPECT_FALSE(d.needs_links(0)) << text;
   }
-  for (const char* text : {"{name}", "https://a.example", "%s %d", "@alice #tag 😀", "{a. B}", "<b>{x}</b>"})
+  for (const char* text : {"{name}", "https://a.example", "%s %d", "@alice #tag 😀", "{a. B}", "<b>{x}</b>", "12:30", "1 2 3"})
     EXPECT_TRUE(sentences_of(text, kText).empty() || text[0] == '<') << text;
   EXPECT_EQ(sentences_of("say {a. B} now. Go {x}.", kText), (Strings{"say {a. B} now.", "Go."}));
   EXPECT_EQ(sentences_of("see (https://a.example/x_(y)). Go.", kText), (Strings{"see (https://a.example/x_(y)).", "Go."}));
   EXPECT_EQ(translated("%s and %s, %s", kText, reversed), "%s %s, and %s");
   EXPECT_EQ(translated("of %s by %d now", kText, reversed), "now %d by %s of");
+}
+
+// Clients send tags in plain text too: they go with their words, a line break ends a sentence, and everything else is text.
+TEST(Document, TagsInPlainTextGoWithTheirWords) {
+  EXPECT_EQ(sentences_of("Two dogs run.<br />A man plays.", kText), (Strings{"Two dogs run.", "A man plays."}));
+  EXPECT_EQ(sentences_of("Two dogs<BR>run", kText), (Strings{"Two dogs", "run"}));
+  EXPECT_EQ(sentences_of("<i>Two dogs run.</i>", kText), (Strings{"Two dogs run."}));
+  EXPECT_EQ(translated("<i>Two dogs run.</i>", kText, shouted), "<i>TWO DOGS RUN.</i>");
+  EXPECT_EQ(translated("<i>Two dogs\nrun.</i> On", kText, shouted), "<i>TWO DOGS\nRUN.</i> ON");
+  EXPECT_EQ(translated("a <b>red</b> & <font color=\"#ff0000\">big</font> dog", kText, reversed),
+            "dog <font color=\"#ff0000\">big</font> & <b>red</b> a");
+  EXPECT_EQ(translated("read <0>our <1>terms</1></0> now", kText, shouted), "READ <0>OUR <1>TERMS</1></0> NOW");
+  EXPECT_EQ(translated("go <a href='x y' target=_blank>there</a>", kText, shouted), "GO <a href='x y' target=_blank>THERE</a>");
+  for (const char* text : {"a <b and c> d", "x < y > z", "if a<b, c>d", "a <c> b", "a <b\nc> d", "< i > a", "<i", "<i a", "<p>one</p>",
+                           "&lt;i&gt;", "<1000>"}) {
+    const Document d(text, kText, "en");
+    for (size_t i = 0; i < d.sentences().size(); ++i) EXPECT_FALSE(d.needs_links(i)) << text;
+  }
+}
+
+// Links are between bytes of the text as it was sent, tags included.
+TEST(Document, LinksOfPlainTextWithTagsAreOfTheWholeText) {
+  const std::string text = "Go on. A <b>red</b> dog <i>runs</i>.";
+  const Document d(text, kText, "en");
+  ASSERT_EQ(d.sentences(), (Strings{"Go on.", "A red dog runs."}));
+  const AlignedText first{"LOS.", {{{0, 2}, {0, 3}}}};
+  const AlignedText second{"EIN ROTER HUND RENNT.", {{{0, 1}, {0, 3}}, {{2, 5}, {4, 9}}, {{6, 9}, {10, 14}}, {{10, 14}, {15, 20}}}};
+  const AlignedText whole = d.assemble_with_links(std::vector{first, second});
+  EXPECT_EQ(whole.text, "LOS. EIN <b>ROTER</b> HUND <i>RENNT</i>.");
+  Strings pairs;
+  for (const auto& [from, to] : whole.links)
+    pairs.push_back(text.substr(static_cast<size_t>(from.begin), static_cast<size_t>(from.count())) + "-" +
+                    whole.text.substr(static_cast<size_t>(to.begin), static_cast<size_t>(to.count())));
+  EXPECT_EQ(pairs, (Strings{"Go-LOS", "A-EIN", "red-ROTER", "dog-HUND", "runs-RENNT"}));
 }
 
 // All tags, comments, attributes and other bytes of broken HTML come out again, and nothing crashes.

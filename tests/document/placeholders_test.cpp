@@ -49,7 +49,41 @@ const Strings kPlaceholders{"😆",
                             "%PATH%",
                             "https://example.org/x",
                             "www.example.org",
-                            "me@mail.example.org"};
+                            "me@mail.example.org",
+                            "%count%",
+                            "%user.name%",
+                            "%<name>s",
+                            "%<price>.2f",
+                            "[X4X]",
+                            "[X12X]",
+                            "__NAME__",
+                            "$t(common.cats)",
+                            "$t(cats, {\"n\": 2})",
+                            "@:common.cats",
+                            ":name",
+                            ":D",
+                            ":ref:`label`",
+                            ":py:func:`os.walk <walk>`",
+                            "`ls -l`",
+                            "``x = 1``",
+                            "{% if x %}",
+                            "<%= name %>",
+                            "\\n",
+                            "/usr/share/doc",
+                            "/etc/fstab.d/",
+                            "~/notes.txt",
+                            "../a/b-c.tar.gz",
+                            "C:\\Users\\x",
+                            "\\\\server\\share",
+                            "v1.2",
+                            "V2",
+                            "2.10.0-rc1",
+                            "192.168.0.1",
+                            "2026-11-28T18:59:07Z",
+                            "2026-11-28T18:59:07+01:00",
+                            "d3adb33f",
+                            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+                            "123e4567-e89b-12d3-a456-426614174000"};
 
 Strings plain_sentences(const std::string& text, DocumentFormat format = kPlainText) { return Document(text, format, "en").sentences(); }
 
@@ -68,8 +102,13 @@ TEST(Placeholders, EveryEmojiOfUnicodeIsOne) {
   for (const std::string& one : kPlaceholders)
     EXPECT_EQ(find_placeholders("a " + one + " b"), (std::vector<Range>{{2, 2 + static_cast<int64_t>(one.size())}})) << one;
   EXPECT_EQ(find_placeholders("so\u203C \u2049\uFE0F"), (std::vector<Range>{{2, 5}, {6, 12}}));
-  for (const char* none : {"1", "#", "*", "12", "a\uFE0F", "\u200D", "1\uFE0F", "# 1", "\u20E3", "§ 5", "½", "é", "…", "«a»", "20%MORE",
-                           "%ABc", "$(a b)", "$()", "$(a"})
+  for (const char* none :
+       {"1",         "#",        "*",       "12",      "a\uFE0F",  "\u200D",       "1\uFE0F",  "# 1",      "\u20E3", "§ 5",        "½",
+        "é",         "…",        "«a»",     "20%MORE", "%ABc",     "$(a b)",       "$()",      "$(a",      "[X]",    "[4X]",       "[XX]",
+        "50%count%", "%a b%",    "a__b__c", "____",    "$t()",     "don`t, can`t", "` `",      "```",      "a:b",    "a : b",      "::",
+        "(a):b",     "and/or",   "24/7",    "/s",      "N/A",      "./",           "...",      "1/2/3",    "a/b/c",  "28.11.2026", "12:30",
+        "1.2.3",     "1,234.50", "v",       "vv1",     "abcdef0",  "1234567",      "12345ABC", "deadbeef", "a\\b",   "x-y-z",      "1st",
+        "2nd",       "--",       "a -- b",  "e.g.",    "COVID-19", "B2B",          "mp3",      "4x4",      "3rd"})
     EXPECT_TRUE(find_placeholders(none).empty()) << none;
 }
 
@@ -87,7 +126,10 @@ TEST(Placeholders, AtTheEndsOfASentenceAreNotTranslated) {
     EXPECT_EQ(plain_sentences("Two dogs run " + p), open);
     EXPECT_EQ(plain_sentences("Two dogs run " + p + "."), clean);
     EXPECT_EQ(plain_sentences(p + " " + p + ": Two dogs run  " + p + " " + p + "!"), Strings{"Two dogs run!"});
-    EXPECT_EQ(plain_sentences("<p><b>" + p + "</b> Two dogs <i>run " + p + "</i>.</p>", kHtmlText), clean);
+    const bool has_angle = p.find('<') != std::string::npos;  // which is a tag in HTML
+    if (!has_angle) {
+      EXPECT_EQ(plain_sentences("<p><b>" + p + "</b> Two dogs <i>run " + p + "</i>.</p>", kHtmlText), clean);
+    }
     for (const char* text : {"{} Two dogs run.", "Two dogs run {}", "Two dogs run {}."}) {
       const Document d(fmt::format(fmt::runtime(text), p), kPlainText, "en");
       EXPECT_FALSE(d.needs_links(0)) << text;
@@ -99,8 +141,10 @@ TEST(Placeholders, AtTheEndsOfASentenceAreNotTranslated) {
     EXPECT_EQ(translated("Two dogs run " + p + ".", "Zwei Hunde laufen"), "Zwei Hunde laufen " + p);
     EXPECT_EQ(translated("Two dogs run " + p + ".", ""), p);
     EXPECT_EQ(translated(p + ": Two dogs run " + p + ".", ""), p + ": " + p);
-    EXPECT_EQ(translated("<p><b>" + p + "</b>: Two dogs <i>run " + p + "</i>.</p>", "ZWEI HUNDE LAUFEN.", kHtmlText),
-              "<p><b>" + p + "</b>: ZWEI HUNDE <i>LAUFEN " + p + "</i>.</p>");
+    if (!has_angle) {
+      EXPECT_EQ(translated("<p><b>" + p + "</b>: Two dogs <i>run " + p + "</i>.</p>", "ZWEI HUNDE LAUFEN.", kHtmlText),
+                "<p><b>" + p + "</b>: ZWEI HUNDE <i>LAUFEN " + p + "</i>.</p>");
+    }
   }
   // Not what is part of the sentence, or in brackets.
   for (const char* text :

@@ -132,9 +132,31 @@ TEST(SentenceSplitter, KeepsWhatIsBetween) {
 }
 
 TEST(SentenceSplitter, TextWithoutLettersIsNoSentence) {
-  for (const char* text : {"", " ", "\n\n", "---", "...", "?!", "😀 🎉", "* \xC2\xA0 *", "\xFF\xFE", "\xE2\x80\x8B", "→ ← ."})
+  for (const char* text : {"",
+                           " ",
+                           "\n\n",
+                           "---",
+                           "...",
+                           "?!",
+                           "😀 🎉",
+                           "* \xC2\xA0 *",
+                           "\xFF\xFE",
+                           "\xE2\x80\x8B",
+                           "→ ← .",
+                           "5",
+                           "12:30",
+                           "2,50 €",
+                           "+49 (0)30 123-45",
+                           "00:00:01,000 --> 00:00:03,500",
+                           "[3]",
+                           "٣٫١٤",
+                           "१२/०३",
+                           "½ × ²",
+                           "28.11.2026",
+                           "Ⅳ"})
     for (const auto pieces = split_sentences(text, "en"); const TextPiece& p : pieces) EXPECT_FALSE(p.sentence) << text;
-  EXPECT_EQ(sentences_of("5", "en"), std::vector<std::string>{"5"});
+  for (const char* text : {"5 km", "12:30 Uhr", "三", "5°C", "ª", "x", "а", "ا"})
+    EXPECT_EQ(sentences_of(text, "en"), std::vector<std::string>{text});
   EXPECT_EQ(sentences_of("Fine. 😀", "en"), std::vector<std::string>{"Fine."});
 }
 
