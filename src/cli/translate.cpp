@@ -25,6 +25,7 @@
 #include "decode/document_parts.h"
 #include "decode/framing.h"
 #include "decode/translation_lines.h"
+#include "document/sentences.h"
 #include "interop/usable_model.h"
 #include "storage/outputs.h"
 #include "storage/result_file.h"
@@ -92,12 +93,16 @@ class Shards {
 class Output : public ResultFile {
  public:
   using ResultFile::ResultFile;
-  void write(std::span<const std::vector<Translation>> translations, std::span<const std::string> lines, const Translator& translator,
-             const TranslateArguments& a) {
+  // `kept` are lines that are their own translations, if not empty.
+  void write(std::span<std::vector<Translation>> translations, std::span<const std::string> lines, std::span<const std::string> kept,
+             const Translator& translator, const TranslateArguments& a) {
     std::ostream& out = stream();
     LineFormat format = a.lines;
     format.list = a.n_best > 1;
-    for (size_t i = 0; i < translations.size(); ++i) out << translation_lines(translations[i], count_++, lines[i], translator, format);
+    for (size_t i = 0; i < translations.size(); ++i) {
+      if (!kept[i].empty()) translations[i].front().text = kept[i];
+      out << translation_lines(translations[i], count_++, lines[i], translator, format);
+    }
     flush(count_);
   }
   void write(const std::string& document, int64_t sentences) {
@@ -215,6 +220,14 @@ std::vector<std::string> cut_beginnings(std::vector<std::string>& lines, const s
   return beginnings;
 }
 
+// Takes the lines out that have no letter, and no beginning of a translation.
+std::vector<std::string> take_lines_without_letters(std::vector<std::string>& lines, std::span<const std::string> beginnings) {
+  std::vector<std::string> kept(lines.size());
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (!has_letter(lines[i]) && (beginnings.empty() || beginnings[i].empty())) std::swap(lines[i], kept[i]);
+  return kept;
+}
+
 std::vector<double> shares_of(std::vector<double> weights) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (double& w : weights) w /= sum;
@@ -290,9 +303,11 @@ void run_translate(const TranslateArguments& a) {
       std::vector<std::string> beginnings;
       const bool named = a.inputs.size() == 1 && a.inputs[0] != "-";
       if (a.tsv) beginnings = cut_beginnings(lines, named ? a.inputs[0] : "input", output.count() + 1, wrong);
-      const auto translations = translator.translate(lines, beginnings);
+      const bool texts = !a.all_lines && !a.form.source_pieces && !a.form.target_pieces;
+      const std::vector<std::string> kept = texts ? take_lines_without_letters(lines, beginnings) : std::vector<std::string>(lines.size());
+      auto translations = translator.translate(lines, beginnings);
       if (!shards.first()) continue;
-      output.write(translations, lines, translator, a);
+      output.write(translations, lines, kept, translator, a);
       note.set(output.stopped(what, output.count()));
       if (!wrong.empty()) throw DataError(wrong);
     }

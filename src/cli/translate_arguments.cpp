@@ -95,6 +95,8 @@ void add_line_options(CLI::App& verb, TranslateArguments& a) {
           "words or pieces: follows each text with ||| WordScores= and log-probabilities (nats): of words the mean of their pieces, of "
           "pieces also that of the end of sentence")
       ->check(CLI::IsMember({"words", "pieces"}));
+  verb.add_flag("--translate-all", a.all_lines, "also translates what has no letter, such as numbers and times, which else stays as it is")
+      ->group(kFurtherGroup);
   verb.add_flag("--tsv", a.tsv, "each line of the input is a source and, after a tab, the text that its translation begins with")
       ->group(kFurtherGroup);
   verb.add_flag("--source-pieces", a.form.source_pieces, "the input is pieces of the source vocabulary with spaces between them")

@@ -21,7 +21,8 @@ struct TranslateArguments {
   bool quiet = false, document = false, most_tokens_given = false;
   std::string format = "text", source_language, target_language;
   LineFormat lines;
-  bool tsv = false;  // a line is a source, a tab, and the beginning of its translation
+  bool all_lines = false;  // also those without letters
+  bool tsv = false;        // a line is a source, a tab, and the beginning of its translation
   Translator::Form form;
   std::vector<double> weights;  // of an ensemble
   bool sampling = false;

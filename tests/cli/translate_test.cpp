@@ -88,6 +88,20 @@ TEST_F(Translate, AlignmentsFollowTheText) {
   EXPECT_LT(std::stod(fields(list[0])[4]), 0) << "the score is the last field";
 }
 
+// Numbers, times and marks are their own translations, also where more is asked for than a text.
+TEST_F(Translate, WhatHasNoLetterStaysAsItIs) {
+  write("mixed", "A dog.\n12:30\n\n- 2,50 € -\n٣٫١٤\nA rock.\n");
+  const std::vector<std::string> found = lines(translate("-i mixed")), all = lines(translate("--translate-all -i mixed"));
+  ASSERT_EQ(found.size(), 6u);
+  ASSERT_EQ(all.size(), 6u);
+  EXPECT_EQ(found, (std::vector<std::string>{all[0], "12:30", "", "- 2,50 € -", "٣٫١٤", all[5]}));
+  EXPECT_NE(all[1], "12:30");
+  EXPECT_EQ(fields(lines(translate("-i mixed --n-best 2"))[2]), (std::vector<std::string>{"1", "12:30", "0.000000", "0.000000"}));
+  EXPECT_EQ(lines(translate("-i mixed --alignment words"))[3], "- 2,50 € - ||| ");
+  write("beginnings", "12:30\ta\n");
+  EXPECT_EQ(lines(translate("-i beginnings --tsv"))[0].front(), 'a');
+}
+
 TEST_F(Translate, SamplesDependOnTheSeedAndTheLineAlone) {
   const std::string sampled = translate("-i text --sampling --n-best 3 --threads 1");
   EXPECT_EQ(translate("-i text --sampling --n-best 3 --threads 2 --batch-size 1 --seed 1"), sampled);

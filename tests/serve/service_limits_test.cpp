@@ -24,11 +24,11 @@ TEST_F(ServiceTest, EndsAtTheDeadline) {
 
 TEST_F(ServiceTest, SaysWhenToComeBackWhenTheQueueIsFull) {
   start({}, {.scheduler = {.queue_sentences = 5}});
-  const ClientAnswer a = translate({{"q", {"1", "2", "3", "4", "5", "6"}}});
+  const ClientAnswer a = translate({{"q", {"a", "b", "c", "d", "e", "f"}}});
   EXPECT_EQ(a.status, 429);
   EXPECT_EQ(a.header("Retry-After"), "1");
   EXPECT_EQ(a.json()["error"], "0 sentences are waiting already; try again later");
-  EXPECT_EQ(translate({{"q", {"1", "2", "3", "4", "5"}}}).status, 200);
+  EXPECT_EQ(translate({{"q", {"a", "b", "c", "d", "e"}}}).status, 200);
 }
 
 TEST_F(ServiceTest, IsUnreadyWhileLoadingAndDraining) {
