@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/counted.h"
 #include "base/memory.h"
 #include "base/messages.h"
@@ -26,6 +27,7 @@
 #include "decode/framing.h"
 #include "decode/translation_lines.h"
 #include "document/sentences.h"
+#include "document/subtitles.h"
 #include "interop/usable_model.h"
 #include "storage/outputs.h"
 #include "storage/result_file.h"
@@ -126,13 +128,13 @@ void refuse_own_inputs(const TranslateArguments& a, const std::string& written, 
 }
 
 // Translates each input as one document in which everything but the sentences stays unchanged. Sentences never span lines, so plain text is
-// processed in pieces; HTML is processed as a whole.
+// processed in pieces; HTML and subtitles are processed as a whole.
 class DocumentTranslation {
  public:
   DocumentTranslation(const TranslateArguments& a, const Vocabularies& vocabularies, const std::string& language, Translator& translator,
                       Output& output)
       : inputs_(a.inputs),
-        format_(a.format == "html" ? DocumentFormat::html : DocumentFormat::text),
+        format_(a.format),
         most_tokens_(std::min(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens, translator.most_text_tokens())),
         vocabularies_(vocabularies),
         language_(language),
@@ -146,16 +148,27 @@ class DocumentTranslation {
       return (static_cast<double>(number) + static_cast<double>(bytes) / static_cast<double>(of)) / static_cast<double>(inputs_.size());
     };
     constexpr size_t kPiece = size_t{1} << 18;
-    const std::string text = read_whole_text(path);
+    const std::string whole = read_whole_text(path);
+    const std::string format = format_ == "auto" ? format_of(whole, path) : format_;
+    std::optional<Subtitles> subtitles;
+    if (format == "subtitles") subtitles.emplace(whole);
+    const std::string text = subtitles ? subtitles->texts() : whole;
+    std::string translated;
+    int64_t sentences = 0;
     for (size_t begin = 0; begin < text.size();) {
-      const size_t line =
-          format_ == DocumentFormat::html || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
+      const size_t line = format == "html" || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
       const size_t end = line == std::string::npos ? text.size() : line + 1;
       begun_ = at(begin, text.size());
       ends_ = at(end, text.size());
-      translate_piece(text.substr(begin, end - begin));
+      std::string piece = text.substr(begin, end - begin);
+      piece = translate_piece(std::move(piece), format == "html" ? DocumentFormat::html : DocumentFormat::text, sentences);
+      if (subtitles)
+        translated += piece;
+      else
+        output_.write(piece, std::exchange(sentences, 0));
       begin = end;
     }
+    if (subtitles) output_.write(subtitles->assemble(translated), sentences);
   }
   // Returns the translated fraction of all inputs, 0 to 1, given that of the current piece.
   double share(double of_piece) const { return begun_ + of_piece * (ends_ - begun_); }
@@ -163,18 +176,29 @@ class DocumentTranslation {
   int64_t most_tokens() const { return most_tokens_; }
 
  private:
-  void translate_piece(std::string text) {
-    const DocumentParts document(Document(std::move(text), format_, language_), vocabularies_.source(), most_tokens_);
+  static std::string format_of(const std::string& text, const std::string& path) {
+    if (is_subtitles(text)) return "subtitles";
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    std::string first = begin == std::string::npos ? "" : text.substr(begin, 14), name = path;
+    for (std::string* s : {&first, &name})
+      for (char& c : *s) c = ascii_lower(c);
+    const bool html = first.starts_with("<!doctype html") || first.starts_with("<html") || name.ends_with(".html") ||
+                      name.ends_with(".htm") || name.ends_with(".xhtml");
+    return html ? "html" : "text";
+  }
+  std::string translate_piece(std::string text, DocumentFormat format, int64_t& sentences) {
+    const DocumentParts document(Document(std::move(text), format, language_), vocabularies_.source(), most_tokens_);
     cut_ += document.cut();
     std::vector<PartTranslation> parts;
     for (auto& list : translator_.translate(document.parts()))
       parts.push_back({std::move(list.front().text), std::move(list.front().hypothesis)});
-    output_.write(document.assemble(parts, vocabularies_.source(), vocabularies_.target()), static_cast<int64_t>(parts.size()));
+    sentences += std::ssize(parts);
+    return document.assemble(parts, vocabularies_.source(), vocabularies_.target());
   }
 
   const std::vector<std::string>& inputs_;
   double begun_ = 0, ends_ = 0;  // where the current piece begins and ends, as fractions of all inputs
-  DocumentFormat format_;
+  const std::string format_;
   int64_t most_tokens_, cut_ = 0;
   const Vocabularies& vocabularies_;
   const std::string language_;

@@ -10,7 +10,7 @@ namespace starling {
 namespace {
 
 void check_document(const TranslateArguments& a) {
-  if (!a.document && a.format != "text") throw ConfigError(fmt::format("--format {} is for documents; add --document", a.format));
+  if (!a.document && a.format != "auto") throw ConfigError(fmt::format("--format {} is for documents; add --document", a.format));
   if (!a.document && !a.source_language.empty())
     throw ConfigError(
         "--source-language determines where the sentences of a document end; add --document, or leave it out. A model that must be told "
@@ -138,8 +138,10 @@ CLI::App* add_translate_arguments(CLI::App& app, const std::shared_ptr<Translate
           ->capture_default_str();
   sub->add_flag("--document", a->document,
                 "each input is a document: its sentences are found and translated, everything else stays (docs/guides/documents.md)");
-  sub->add_option("--format", a->format, "of documents: text or html, whose tags are kept and moved with their words")
-      ->check(CLI::IsMember({"text", "html"}))
+  sub->add_option("--format", a->format,
+                  "of documents: text; html, whose tags are kept and moved with their words; subtitles (SubRip, WebVTT); auto: by the "
+                  "input's first bytes, or its name (.html)")
+      ->check(CLI::IsMember({"auto", "text", "html", "subtitles"}))
       ->capture_default_str();
   add_target_language_option(*sub, a->target_language);
   sub->add_option("--source-language", a->source_language,

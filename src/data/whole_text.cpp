@@ -26,6 +26,8 @@ std::string read_whole_text(const std::string& path) {
     }
     text.resize(size + got);
   }
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    throw DataError(fmt::format("{}:1: the text is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8 {}", shown, shown));
   if (const auto at = invalid_utf8_offset(text))
     throw DataError(fmt::format("{}:{}: invalid UTF-8 (0x{:02x}); convert the file, e.g. with: iconv -f LATIN1 -t UTF-8 {}", shown,
                                 line_at(*at), static_cast<unsigned char>(text[*at]), path == "-" ? "FILE" : path));

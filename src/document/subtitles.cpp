@@ -1,0 +1,304 @@
+#include "document/subtitles.h"
+
+#include <algorithm>
+
+#include "base/ascii.h"
+#include "base/error.h"
+#include "document/plain_tags.h"
+#include "document/sentences.h"
+#include "text/unicode.h"
+
+namespace starling {
+namespace {
+
+constexpr int64_t kLineWidth = 42;     // columns of the longest line, as broadcasters ask for
+constexpr size_t kMostJoined = 6;      // cues that are translated as one,
+constexpr size_t kMostBytes = 600;     // and their bytes
+constexpr double kClauseShare = 0.08;  // of the text, by which a cut behind a clause may miss its place
+constexpr std::string_view kArrow = "-->";
+
+struct FileLine {
+  size_t begin = 0, end = 0, next = 0;  // without and with its end
+};
+
+FileLine file_line_at(std::string_view text, size_t begin) {
+  const size_t end = std::min(text.find('\n', begin), text.size());
+  return {begin, end > begin && text[end - 1] == '\r' ? end - 1 : end, std::min(end + 1, text.size())};
+}
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+// "00:01:02,500 --> 00:01:04,000" with what may follow it; hours may be missing in WebVTT.
+bool is_times(std::string_view line) {
+  const size_t arrow = line.find(kArrow);
+  if (arrow == std::string_view::npos || arrow < 5) return false;
+  const auto is_time = [](std::string_view t) {
+    t = t.substr(0, t.find_last_not_of(' ') + 1);
+    return t.size() >= 5 && t.find(':') != std::string_view::npos && t.find_first_not_of("0123456789:.,") == std::string_view::npos;
+  };
+  std::string_view to = line.substr(arrow + kArrow.size());
+  to.remove_prefix(std::min(to.find_first_not_of(' '), to.size()));
+  return is_time(line.substr(line.find_first_not_of(' '), arrow - line.find_first_not_of(' '))) && is_time(to.substr(0, to.find(' ')));
+}
+
+bool begins_turn(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  for (const std::string_view dash : {"-", "\u2013", "\u2014", "\u2010"})
+    if (line.starts_with(dash)) return true;
+  return false;
+}
+
+// Columns that text takes: letters of East Asia take two, tags and marks that combine none.
+int64_t columns(std::string_view text) {
+  int64_t all = 0;
+  for (const HtmlToken& token : scan_plain_tags(text)) {
+    if (token.kind != HtmlToken::text) continue;
+    for (size_t at = token.begin; at < token.end;) {
+      const auto [c, length] = decode_utf8_at(text.substr(at));
+      const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) ||
+                        (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) || c >= 0x20000;
+      all += is_default_ignorable(c) || (c >= 0x300 && c < 0x370) ? 0 : 1 + wide;
+      at += static_cast<size_t>(std::max(length, 1));
+    }
+  }
+  return all;
+}
+
+// Places where a text can be cut, in bytes, with the columns before them: spaces, and in scripts without spaces all characters.
+struct Place {
+  size_t end = 0, next = 0;  // bytes: what stands before the place, and what behind it
+  int64_t before = 0;        // columns
+  bool clause = false;       // a mark stands before it
+};
+
+std::vector<Place> places_of(std::string_view text) {
+  std::vector<Place> places;
+  int64_t before = 0;
+  char32_t last = 0;
+  for (const HtmlToken& token : scan_plain_tags(text)) {
+    if (token.kind != HtmlToken::text) continue;
+    for (size_t at = token.begin; at < token.end;) {
+      const auto [c, length] = decode_utf8_at(text.substr(at));
+      const size_t next = at + static_cast<size_t>(std::max(length, 1));
+      const int64_t width = columns(text.substr(at, next - at));
+      const bool mark = last && character_class(last) == CharacterClass::punctuation;
+      if (c == ' ' && before > 0)
+        places.push_back({at, next, before, mark});
+      else if (width == 2 && before > 0 && character_class(c) != CharacterClass::punctuation && last != ' ')
+        places.push_back({at, at, before, mark});
+      before += width;
+      last = c;
+      at = next;
+    }
+  }
+  return places;
+}
+
+// Cuts a text into pieces with the shares of the columns; the last ones are empty where there are not enough places. Tags that are open at
+// a cut are closed there and opened again behind it.
+std::vector<std::string> cut_by_shares(std::string_view text, std::span<const int64_t> shares) {
+  const std::vector<Place> places = places_of(text);
+  const int64_t all = columns(text);
+  int64_t sum = 0, so_far = 0;
+  for (const int64_t share : shares) sum += share;
+  std::vector<std::pair<size_t, size_t>> cuts;
+  size_t from = 0;
+  for (size_t i = 0; i + 1 < shares.size() && from < places.size(); ++i) {
+    so_far += shares[i];
+    const double wanted = static_cast<double>(all) * static_cast<double>(so_far) / static_cast<double>(std::max<int64_t>(1, sum));
+    const auto cost = [&](const Place& p) {
+      return std::abs(static_cast<double>(p.before) - wanted) - (p.clause ? kClauseShare * static_cast<double>(all) : 0);
+    };
+    size_t best = from;
+    for (size_t p = from; p < places.size(); ++p)
+      if (cost(places[p]) < cost(places[best])) best = p;
+    cuts.emplace_back(places[best].end, places[best].next);
+    from = best + 1;
+  }
+  std::vector<std::string> pieces(shares.size());
+  const std::vector<HtmlToken> tokens = scan_plain_tags(text);
+  std::vector<size_t> open;
+  size_t piece = 0, begin = 0;
+  for (size_t t = 0; t <= tokens.size(); ++t) {
+    const size_t end = t < tokens.size() ? tokens[t].end : text.size();
+    const bool is_text = t < tokens.size() && tokens[t].kind == HtmlToken::text;
+    while (piece < cuts.size() && is_text && cuts[piece].first < end) {
+      pieces[piece] += text.substr(begin, cuts[piece].first - begin);
+      for (size_t o = open.size(); o > 0; --o) pieces[piece] += "</" + tokens[open[o - 1]].name + ">";
+      begin = cuts[piece].second;
+      ++piece;
+      for (const size_t o : open) pieces[piece] += text.substr(tokens[o].begin, tokens[o].end - tokens[o].begin);
+    }
+    pieces[piece] += text.substr(begin, std::max(end, begin) - begin);
+    begin = std::max(end, begin);
+    if (t == tokens.size() || tokens[t].partner == SIZE_MAX) continue;
+    if (tokens[t].kind == HtmlToken::open) open.push_back(t);
+    if (tokens[t].kind == HtmlToken::close) std::erase(open, tokens[t].partner);
+  }
+  return pieces;
+}
+
+std::string in_lines(const std::string& text, std::string_view line_end) {
+  const int64_t lines = (columns(text) + kLineWidth - 1) / kLineWidth;
+  if (lines <= 1) return text;
+  std::string all;
+  const std::vector<int64_t> shares(static_cast<size_t>(lines), 1);
+  for (const std::string& line : cut_by_shares(text, shares))
+    if (!line.empty()) all += (all.empty() ? "" : std::string(line_end)) + line;
+  return all;
+}
+
+// Moves tags at both ends of a text to `front` and `back`: positions ({\an8}), voices, and pairs around all of it.
+void strip(std::string& text, std::string& front, std::string& back) {
+  for (bool more = true; more;) {
+    more = false;
+    if (text.starts_with("{\\") && text.find('}') != std::string::npos) {
+      front += text.substr(0, text.find('}') + 1);
+      text.erase(0, text.find('}') + 1);
+      more = true;
+    } else if (text.starts_with("<v") && text.size() > 2 && (text[2] == ' ' || text[2] == '.') && text.find('>') != std::string::npos) {
+      front += text.substr(0, text.find('>') + 1);
+      text.erase(0, text.find('>') + 1);
+      if (text.ends_with("</v>")) back.insert(0, "</v>"), text.resize(text.size() - 4);
+      more = true;
+    } else if (const std::vector<HtmlToken> tokens = scan_plain_tags(text);
+               tokens.size() > 1 && tokens.front().kind == HtmlToken::open && tokens.front().partner == tokens.size() - 1) {
+      front += text.substr(0, tokens.front().end);
+      back.insert(0, text.substr(tokens.back().begin));
+      text = text.substr(tokens.front().end, tokens.back().begin - tokens.front().end);
+      more = true;
+    }
+    const size_t begin = text.find_first_not_of(' ');
+    text.erase(0, begin);
+    text.erase(text.find_last_not_of(' ') + 1);
+  }
+}
+
+// Whether a text ends a sentence, so that what follows is another one.
+bool ends_sentence(std::string_view text) {
+  std::u32string letters;
+  for (const HtmlToken& token : scan_plain_tags(text))
+    if (token.kind == HtmlToken::text) letters += decode_utf8(std::string(text.substr(token.begin, token.end - token.begin)));
+  while (!letters.empty() && is_one_of(letters.back(), U" \"'\u201D\u2019\u00BB\u300D\u300F")) letters.pop_back();
+  return letters.empty() || is_one_of(letters.back(), U".!?\u2026:)]\u3002\uFF01\uFF1F\u061F\u0964\u266A\u266B#*");
+}
+
+}  // namespace
+
+bool is_subtitles(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (text.starts_with("WEBVTT")) return text.size() == 6 || is_ascii_space(text[6]);
+  for (size_t at = 0, lines = 0; at < text.size() && lines < 3; ++lines) {
+    const FileLine line = file_line_at(text, at);
+    const std::string_view bytes = text.substr(line.begin, line.end - line.begin);
+    if (is_times(bytes)) return true;
+    if (!is_blank(bytes) && bytes.find_first_not_of("0123456789 ") != std::string_view::npos) return false;
+    at = line.next;
+  }
+  return false;
+}
+
+Subtitles::Subtitles(std::string text) : text_(std::move(text)) {
+  if (const auto bad = invalid_utf8_offset(text_))
+    throw DataError(
+        fmt::format("byte {} of the subtitles does not belong to UTF-8; convert them, for instance with iconv -f cp1252", *bad));
+  bool joins = false;
+  for (size_t at = 0; at < text_.size();) {
+    const FileLine line = file_line_at(text_, at);
+    at = line.next;
+    if (!is_times(std::string_view(text_).substr(line.begin, line.end - line.begin))) continue;
+    const size_t before = parts_.size();
+    at = add_cue(at, joins);
+    joins = parts_.size() == before + 1 && !ends_sentence(parts_.back().text);
+  }
+}
+
+// Adds the lines of a cue, which begins behind its times, and returns where it ends.
+size_t Subtitles::add_cue(size_t begin, bool joins) {
+  size_t end = begin, next = begin, turns = 0, lines = 0;
+  std::vector<FileLine> all;
+  while (next < text_.size()) {
+    const FileLine line = file_line_at(text_, next);
+    const std::string_view bytes = std::string_view(text_).substr(line.begin, line.end - line.begin);
+    if (is_blank(bytes)) break;
+    all.push_back(line);
+    turns += begins_turn(bytes), ++lines;
+    end = line.end, next = line.next;
+  }
+  if (all.empty()) return next;
+  if (turns > 0 && lines > 1) {  // a turn may take several lines
+    for (size_t i = 0; i < all.size();) {
+      size_t last = i;
+      while (last + 1 < all.size() &&
+             !begins_turn(std::string_view(text_).substr(all[last + 1].begin, all[last + 1].end - all[last + 1].begin)))
+        ++last;
+      add_part(all[i].begin, all[last].end, false);
+      i = last + 1;
+    }
+  } else {
+    add_part(begin, end, joins);
+  }
+  return next;
+}
+
+void Subtitles::add_part(size_t begin, size_t end, bool joins) {
+  Part part;
+  part.place = {static_cast<int64_t>(begin), static_cast<int64_t>(end)};
+  for (size_t at = begin; at < end;) {
+    const FileLine line = file_line_at(std::string_view(text_).substr(0, end), at);
+    std::string one = text_.substr(line.begin, line.end - line.begin);
+    const size_t first = one.find_first_not_of(" \t");
+    one = first == std::string::npos ? "" : one.substr(first, one.find_last_not_of(" \t") + 1 - first);
+    if (!one.empty()) part.text += (part.text.empty() ? "" : " ") + one;
+    at = line.next;
+  }
+  std::replace(part.text.begin(), part.text.end(), '\t', ' ');
+  strip(part.text, part.front, part.back);
+  if (!has_letter(part.text)) return;
+  part.characters = std::max<int64_t>(1, columns(part.text));
+  if (joins && !groups_.empty() && groups_.back().count < kMostJoined) {
+    size_t bytes = part.text.size();
+    for (size_t i = groups_.back().first; i < parts_.size(); ++i) bytes += parts_[i].text.size();
+    joins = bytes <= kMostBytes;
+  }
+  if (joins && !groups_.empty() && groups_.back().count < kMostJoined)
+    ++groups_.back().count;
+  else
+    groups_.push_back({parts_.size(), 1});
+  parts_.push_back(std::move(part));
+}
+
+std::string Subtitles::texts() const {
+  std::string all;
+  for (const Group& g : groups_) {
+    for (size_t i = g.first; i < g.first + g.count; ++i) all += (i == g.first ? "" : " ") + parts_[i].text;
+    all += '\n';
+  }
+  return all;
+}
+
+std::string Subtitles::assemble(std::string_view translated) const {
+  const std::string_view line_end = text_.find("\r\n") == std::string::npos ? "\n" : "\r\n";
+  std::string out;
+  size_t done = 0, at = 0;
+  for (const Group& g : groups_) {
+    const size_t end = translated.find('\n', at);
+    if (end == std::string_view::npos) throw DataError("there are fewer translations than subtitles");
+    std::vector<int64_t> shares;
+    for (size_t i = g.first; i < g.first + g.count; ++i) shares.push_back(parts_[i].characters);
+    std::vector<std::string> pieces = cut_by_shares(translated.substr(at, end - at), shares);
+    at = end + 1;
+    for (size_t i = 0; i < g.count; ++i) {
+      const Part& part = parts_[g.first + i];
+      if (pieces[i].empty() && i > 0) pieces[i] = pieces[i - 1];  // too few words: they stay on the screen
+      out.append(text_, done, static_cast<size_t>(part.place.begin) - done);
+      out += part.front + in_lines(pieces[i], line_end) + part.back;
+      done = static_cast<size_t>(part.place.end);
+    }
+  }
+  if (at != translated.size()) throw DataError("there are more translations than subtitles");
+  out.append(text_, done);
+  return out;
+}
+
+}  // namespace starling

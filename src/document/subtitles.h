@@ -1,0 +1,48 @@
+// Subtitles (SubRip and WebVTT). Sentences reach over lines and cues, so the texts of cues that belong together are translated as one, and
+// the translation is cut again: among the cues by their lengths, within a cue into lines. Counters, times, settings, notes and styles stay.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/range.h"
+
+namespace starling {
+
+/// Returns whether a text begins as SubRip or WebVTT does.
+bool is_subtitles(std::string_view text);
+
+class Subtitles {
+ public:
+  /// Takes linear time. What is no cue is kept as it is.
+  explicit Subtitles(std::string text);
+
+  /// The texts to translate, as lines of a plain document: none has a line break in it.
+  std::string texts() const;
+  /// Returns the subtitles with their translated texts, as many lines as texts() has. Throws DataError if there are more or fewer.
+  std::string assemble(std::string_view translated) const;
+
+ private:
+  // The text of a cue, or of one line of it where people take turns.
+  struct Part {
+    Range place;              // bytes of text_ that it replaces
+    std::string front, back;  // tags around all of it
+    std::string text;         // in one line
+    int64_t characters = 0;
+  };
+  // Parts whose texts are translated as one.
+  struct Group {
+    size_t first = 0, count = 0;
+  };
+  size_t add_cue(size_t begin, bool joins);
+  void add_part(size_t begin, size_t end, bool joins);
+
+  std::string text_;
+  std::vector<Part> parts_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace starling

@@ -1,0 +1,130 @@
+// Subtitles: what is translated together, and that nothing but texts changes, whatever comes back.
+#include "document/subtitles.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kFilm =
+    "1\r\n00:00:01,000 --> 00:00:03,500\r\n<i>Two men are playing\r\nguitar on a street,</i>\r\n\r\n"
+    "2\r\n00:00:04,120 --> 00:00:06,000 X1:100\r\nand they sing.\r\n\r\n"
+    "3\r\n00:00:07,000 --> 00:00:08,000\r\n- A dog runs.\r\n- A boy is\r\njumping!\r\n\r\n"
+    "4\r\n00:00:09,000 --> 00:00:10,000\r\n{\\an8}The <b>end</b>.\r\n\r\n"
+    "5\r\n00:00:11,000 --> 00:00:12,000\r\n2026\r\n";
+
+TEST(Subtitles, AreKnownByTheirFirstBytes) {
+  EXPECT_TRUE(is_subtitles(kFilm));
+  EXPECT_TRUE(is_subtitles("\xEF\xBB\xBF\n1\n00:00:01,000 --> 00:00:03,500\nx"));
+  EXPECT_TRUE(is_subtitles("WEBVTT - a film\n"));
+  EXPECT_TRUE(is_subtitles("00:01.000 --> 00:03.500\nx"));
+  for (const char* text :
+       {"", "1\n2\n3\n", "WEBVTTX", "a --> b", "See 00:01 --> 00:02", "12:30\n", "1\nfilm\n00:00:01,000 --> 00:00:03,500"})
+    EXPECT_FALSE(is_subtitles(text)) << text;
+}
+
+TEST(Subtitles, TextsThatBelongTogetherAreOne) {
+  EXPECT_EQ(Subtitles(kFilm).texts(),
+            "Two men are playing guitar on a street, and they sing.\n- A dog runs.\n- A boy is jumping!\nThe <b>end</b>.\n");
+}
+
+TEST(Subtitles, TranslationsAreCutLikeTheirSources) {
+  EXPECT_EQ(Subtitles(kFilm).assemble("Zwei Männer spielen auf einer Straße Gitarre, und sie singen.\n- Ein Hund läuft.\n"
+                                      "- Ein Junge springt!\nDas <b>Ende</b>.\n"),
+            "1\r\n00:00:01,000 --> 00:00:03,500\r\n<i>Zwei Männer spielen auf\r\neiner Straße Gitarre,</i>\r\n\r\n"
+            "2\r\n00:00:04,120 --> 00:00:06,000 X1:100\r\nund sie singen.\r\n\r\n"
+            "3\r\n00:00:07,000 --> 00:00:08,000\r\n- Ein Hund läuft.\r\n- Ein Junge springt!\r\n\r\n"
+            "4\r\n00:00:09,000 --> 00:00:10,000\r\n{\\an8}Das <b>Ende</b>.\r\n\r\n"
+            "5\r\n00:00:11,000 --> 00:00:12,000\r\n2026\r\n");
+}
+
+TEST(Subtitles, WhatIsNoCueOfWebVttStays) {
+  const std::string film =
+      "WEBVTT Kind: captions\n\nSTYLE\n::cue { color: red }\n\nNOTE drafted\non Monday\n\ncue-1\n00:01.000 --> 00:03.500 align:start "
+      "position:10%\n<v Anna>Two men play.\n\n00:04.120 --> 00:06.000\n<v.loud Bob>A dog runs.</v>\n";
+  const Subtitles s(film);
+  EXPECT_EQ(s.texts(), "Two men play.\nA dog runs.\n");
+  std::string expected = film;
+  expected.replace(expected.find("Two men play."), 13, "Zwei");
+  expected.replace(expected.find("A dog runs."), 11, "Ein Hund");
+  EXPECT_EQ(s.assemble("Zwei\nEin Hund\n"), expected);
+}
+
+// A pair of tags that a cut falls into is closed in front of it and opened again behind it.
+TEST(Subtitles, TagsAreWholeInEachCue) {
+  const Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne two three\n\n2\n00:00:03,000 --> 00:00:04,000\n<i>four five</i> six.\n");
+  EXPECT_EQ(s.texts(), "One two three <i>four five</i> six.\n");
+  EXPECT_EQ(s.assemble("EINS <i>ZWEI DREI VIER</i> SECHS.\n"),
+            "1\n00:00:01,000 --> 00:00:02,000\nEINS <i>ZWEI DREI</i>\n\n2\n00:00:03,000 --> 00:00:04,000\n<i>VIER</i> SECHS.\n");
+}
+
+TEST(Subtitles, LongLinesAreCutInTwoAlsoWithoutSpaces) {
+  const Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne.\n");
+  EXPECT_EQ(s.assemble("This is a text that is far too long for a single line.\n"),
+            "1\n00:00:01,000 --> 00:00:02,000\nThis is a text that is far\ntoo long for a single line.\n");
+  EXPECT_EQ(s.assemble("这是一个对于单独一行来说实在太长的文本，需要分成两行。\n"),
+            "1\n00:00:01,000 --> 00:00:02,000\n这是一个对于单独一行来说实\n在太长的文本，需要分成两行。\n");
+}
+
+TEST(Subtitles, NoCueIsEmptyWhereThereAreFewerWords) {
+  const Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne two\n\n2\n00:00:03,000 --> 00:00:04,000\nthree.\n");
+  EXPECT_EQ(s.assemble("Eins.\n"), "1\n00:00:01,000 --> 00:00:02,000\nEins.\n\n2\n00:00:03,000 --> 00:00:04,000\nEins.\n");
+}
+
+TEST(Subtitles, RefusesOtherNumbersOfTextsAndOtherEncodings) {
+  EXPECT_THROW(Subtitles(kFilm).assemble("one\n"), DataError);
+  EXPECT_THROW(Subtitles(kFilm).assemble("1\n2\n3\n4\n5\n"), DataError);
+  EXPECT_THROW(Subtitles("1\n00:00:01,000 --> 00:00:02,000\ncaf\xE9\n"), DataError);
+}
+
+// Of 3,000 random files each line that is no text stays, cues keep their order, and the words that go in come out once. Where cues of a
+// word or two are cut again, a word may be in the next one.
+TEST(Subtitles, NothingIsLostWhateverTheFile) {
+  const char* const pieces[] = {"1\n",
+                                "00:00:01,000 --> 00:00:02,000\n",
+                                "00:01.000 --> 00:02.000 line:1\r\n",
+                                "\n",
+                                "\n\n",
+                                "WEBVTT\n",
+                                "word ",
+                                "<i>",
+                                "</i>",
+                                "end.\n",
+                                "- turn\n",
+                                "{\\an8}",
+                                "<v A>",
+                                "12:30\n",
+                                "\t",
+                                "你好",
+                                "NOTE x\n",
+                                "<b>b</b> "};
+  const auto words = [](std::string text) {
+    for (const char* tag : {"<i>", "</i>"})
+      for (size_t at; (at = text.find(tag)) != std::string::npos;) text.erase(at, std::string(tag).size());
+    text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }),
+               text.end());
+    return text;
+  };
+  int same = 0;
+  for (uint64_t round = 0; round < 3000; ++round) {
+    SCOPED_TRACE(round);
+    Random random(58, round);
+    std::string text;
+    for (uint64_t n = random.below(50); n > 0; --n) text += pieces[random.below(std::size(pieces))];
+    const Subtitles s(text);
+    std::string out = words(s.assemble(s.texts())), in = words(text);
+    same += out == in;
+    std::sort(out.begin(), out.end());
+    std::sort(in.begin(), in.end());
+    EXPECT_EQ(out, in) << text;
+  }
+  EXPECT_GT(same, 2900);
+}
+
+}  // namespace
+}  // namespace starling
