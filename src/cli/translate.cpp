@@ -8,7 +8,6 @@
 #include <numeric>
 #include <optional>
 
-#include "base/ascii.h"
 #include "base/counted.h"
 #include "base/memory.h"
 #include "base/messages.h"
@@ -26,6 +25,7 @@
 #include "decode/document_parts.h"
 #include "decode/framing.h"
 #include "decode/translation_lines.h"
+#include "document/file_format.h"
 #include "document/sentences.h"
 #include "document/subtitles.h"
 #include "interop/usable_model.h"
@@ -149,19 +149,21 @@ class DocumentTranslation {
     };
     constexpr size_t kPiece = size_t{1} << 18;
     const std::string whole = read_whole_text(path);
-    const std::string format = format_ == "auto" ? format_of(whole, path) : format_;
+    const std::string format = format_ == "auto" ? file_format(whole, path) : format_;
     std::optional<Subtitles> subtitles;
     if (format == "subtitles") subtitles.emplace(whole);
     const std::string text = subtitles ? subtitles->texts() : whole;
     std::string translated;
     int64_t sentences = 0;
     for (size_t begin = 0; begin < text.size();) {
-      const size_t line = format == "html" || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
+      const bool tagged = format == "html" || format == "xml";
+      const size_t line = tagged || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
       const size_t end = line == std::string::npos ? text.size() : line + 1;
       begun_ = at(begin, text.size());
       ends_ = at(end, text.size());
       std::string piece = text.substr(begin, end - begin);
-      piece = translate_piece(std::move(piece), format == "html" ? DocumentFormat::html : DocumentFormat::text, sentences);
+      const DocumentFormat kind = format == "html" ? DocumentFormat::html : format == "xml" ? DocumentFormat::xml : DocumentFormat::text;
+      piece = translate_piece(std::move(piece), kind, sentences);
       if (subtitles)
         translated += piece;
       else
@@ -176,16 +178,6 @@ class DocumentTranslation {
   int64_t most_tokens() const { return most_tokens_; }
 
  private:
-  static std::string format_of(const std::string& text, const std::string& path) {
-    if (is_subtitles(text)) return "subtitles";
-    const size_t begin = text.find_first_not_of(" \t\r\n");
-    std::string first = begin == std::string::npos ? "" : text.substr(begin, 14), name = path;
-    for (std::string* s : {&first, &name})
-      for (char& c : *s) c = ascii_lower(c);
-    const bool html = first.starts_with("<!doctype html") || first.starts_with("<html") || name.ends_with(".html") ||
-                      name.ends_with(".htm") || name.ends_with(".xhtml");
-    return html ? "html" : "text";
-  }
   std::string translate_piece(std::string text, DocumentFormat format, int64_t& sentences) {
     const DocumentParts document(Document(std::move(text), format, language_), vocabularies_.source(), most_tokens_);
     cut_ += document.cut();

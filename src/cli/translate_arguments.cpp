@@ -139,9 +139,9 @@ CLI::App* add_translate_arguments(CLI::App& app, const std::shared_ptr<Translate
   sub->add_flag("--document", a->document,
                 "each input is a document: its sentences are found and translated, everything else stays (docs/guides/documents.md)");
   sub->add_option("--format", a->format,
-                  "of documents: text; html, whose tags are kept and moved with their words; subtitles (SubRip, WebVTT); auto: by the "
-                  "input's first bytes, or its name (.html)")
-      ->check(CLI::IsMember({"auto", "text", "html", "subtitles"}))
+                  "of documents: text; html and xml, whose tags are kept and moved with their words; subtitles (SubRip, WebVTT); auto: "
+                  "by the input's first bytes and its name")
+      ->check(CLI::IsMember({"auto", "text", "html", "xml", "subtitles"}))
       ->capture_default_str();
   add_target_language_option(*sub, a->target_language);
   sub->add_option("--source-language", a->source_language,

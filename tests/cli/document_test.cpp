@@ -102,6 +102,27 @@ TEST_F(DocumentProgram, LosesNothingOfLongSentences) {
   EXPECT_NEAR(static_cast<double>(std::count(text.begin(), text.end(), ' ')), 199, 20);
 }
 
+TEST_F(DocumentProgram, KnowsFormatsByTheirNamesAndFirstBytes) {
+  const std::string dog = line("Red dog."), cat = line("Blue cat.");
+  write("film.srt", "1\n00:00:01,000 --> 00:00:02,000\nRed\ndog.\n\n2\n00:00:03,000 --> 00:00:04,000\nBlue cat.\n");
+  EXPECT_EQ(translate("--document -i film.srt").text,
+            "1\n00:00:01,000 --> 00:00:02,000\n" + dog + "\n\n2\n00:00:03,000 --> 00:00:04,000\n" + cat + "\n");
+  write("page", "<!DOCTYPE html><p>Red dog.<p>Blue cat.");
+  EXPECT_EQ(translate("--document -i page").text, "<!DOCTYPE html><p>" + dog + "<p>" + cat);
+  write("part.html", "<p title='Red dog.'>Red dog.</p>");
+  EXPECT_EQ(translate("--document -i part.html").text, "<p title='Red dog.'>" + dog + "</p>");
+  EXPECT_EQ(translate("--document --format text -i part.html").text.find(dog + "</p>"), std::string::npos);
+  write("a.xml", "<?xml version='1.0'?><a><b>Red dog.</b><b>Blue cat.</b></a>");
+  EXPECT_EQ(translate("--document -i a.xml").text, "<?xml version='1.0'?><a><b>" + dog + "</b><b>" + cat + "</b></a>");
+  write("a.md", "Red dog.\n"), write("b", "<?xml version='1.0'?>\n<xliff version='1.2'/>");
+  for (const auto& [file, name] : {std::pair("a.md", "Markdown's format"), {"b", "XLIFF format"}}) {
+    const ShellOutcome o = translate(std::string("--document -i ") + file);
+    EXPECT_EQ(o.status, 2);
+    EXPECT_THAT(o.text, HasSubstr(std::string(file) + ": " + name + " is not supported yet; --format text"));
+  }
+  EXPECT_EQ(translate("--document --format text -i a.md").text, dog + "\n");
+}
+
 TEST_F(DocumentProgram, RefusesWhatHasNoMeaning) {
   const auto refused = [&](const std::string& arguments) { return translate(arguments).text; };
   EXPECT_EQ(refused("--format html"), "starling: error: --format html is for documents; add --document\n");

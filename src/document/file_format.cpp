@@ -1,0 +1,61 @@
+#include "document/file_format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/ascii.h"
+#include "base/error.h"
+#include "document/subtitles.h"
+
+namespace starling {
+namespace {
+
+struct Known {
+  std::string_view name;     // of the format, as messages call it; "" for those that are read
+  std::string_view endings;  // of files' names, with a space around each
+  std::string_view first;    // of the first bytes, in lower case; "" if they say nothing
+  std::string_view read_as;
+};
+constexpr Known kKnown[] = {
+    {"", " html htm xhtml ", "<!doctype html", "html"},
+    {"", "", "<html", "html"},
+    {"XLIFF", " xlf xliff sdlxliff mqxliff ", "", ""},
+    {"TMX", " tmx ", "", ""},
+    {"Qt's", " ts ", "", ""},
+    {"Markdown's", " md markdown mdx ", "", ""},
+    {"gettext's", " po pot ", "", ""},
+    {"JSON", " json arb ", "", ""},
+    {"YAML", " yml yaml ", "", ""},
+    {"SubStation Alpha's", " ass ssa ", "[script info]", ""},
+    {"LaTeX's", " tex ", "\\documentclass", ""},
+    {"reStructuredText's", " rst ", "", ""},
+    {"RTF", " rtf ", "{\\rtf", ""},
+    {"Java's", " properties ", "", ""},
+    {"Apple's", " strings ", "", ""},
+    {"CSV", " csv tsv ", "", ""},
+    {"", " xml ", "<?xml", "xml"},
+};
+
+}  // namespace
+
+std::string file_format(std::string_view text, const std::string& path) {
+  if (is_subtitles(text)) return "subtitles";
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  std::string first(text.substr(0, 500)), ending = path.substr(std::min(path.rfind('.') + 1, path.size()));
+  for (std::string* s : {&first, &ending})
+    for (char& c : *s) c = ascii_lower(c);
+  ending = " " + ending + " ";
+  for (const Known& k : kKnown) {
+    const bool xliff = k.name == "XLIFF" && first.find("<xliff") != std::string::npos;
+    if (!xliff && k.endings.find(ending) == std::string_view::npos && (k.first.empty() || !first.starts_with(k.first))) continue;
+    if (!k.read_as.empty()) return std::string(k.read_as);
+    throw ConfigError(fmt::format(
+        "{}: {} format is not supported yet; --format text, html or xml reads it as one of these, but what is no text there may "
+        "be translated or lost",
+        path, k.name));
+  }
+  return "text";
+}
+
+}  // namespace starling
