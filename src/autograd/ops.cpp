@@ -103,18 +103,21 @@ Var residual(const Var& x, const Var& branch, const Dropout& dropout) {
   });
 }
 
-Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout& dropout) {
+Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout& dropout, const RelativeTables& tables) {
   Tape& tape = *qkv.tape;
   Backend& backend = tape.backend();
   const int64_t N = qkv.value.rows(), D = qkv.value.columns() / 3;
   CHECK(dropout.first_column == 0, "heads are spread over workers by AttentionLayout::first_head, not by columns");
   const Tensor y = tape.allocate({N, D}, backend.activation()), lse = tape.allocate({N, layout.heads}, backend.parameter());
-  const Backend::AttentionInput input{qkv.value, qkv.value, 0, D, 2 * D};
-  backend.attention(input, layout, dropout, y, lse);
-  return tape.record(y, [=, &tape, &backend](const Tensor& dy) {
+  RelativeAttention relative(tape, tables, layout.heads);
+  backend.attention({qkv.value, qkv.value, 0, D, 2 * D, relative.start(qkv.value, D)}, layout, dropout, y, lse);
+  relative.finish(y);
+  return tape.record(y, [=, &tape, &backend](const Tensor& dy) mutable {
     const auto d = tape.gradient(qkv);
     CHECK(d.write == Write::overwrite, "queries, keys and values have one use");
-    backend.attention_backward(input, layout, dropout, lse, dy, d.tensor, d.tensor);
+    const RelativeBins bins = relative.start_backward(dy);
+    backend.attention_backward({qkv.value, qkv.value, 0, D, 2 * D, bins}, layout, dropout, lse, dy, d.tensor, d.tensor);
+    relative.finish_backward(d.tensor);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "autograd/relative.h"
 #include "autograd/shards.h"
 
 namespace starling {
@@ -22,7 +23,7 @@ Var layer_norm(const Var& x, Parameter& gamma, Parameter& beta, double epsilon);
 Var residual(const Var& x, const Var& branch, const Dropout& dropout);
 
 // Self-attention over one [N, 3D] tensor of queries, keys and values side by side.
-Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout& dropout);
+Var self_attention(const Var& qkv, const AttentionLayout& layout, const Dropout& dropout, const RelativeTables& tables = {});
 // The number of pairs of a query and a key, over all sentences.
 int64_t attention_pairs(const AttentionLayout& layout);
 // Guided attention: what one head should attend to. The loss is the cross-entropy of its probabilities, before dropout, along the links.

@@ -7,6 +7,7 @@
 // [in, out]: y = x W + b. The gradient of x is dx. "Padding rows" pad N to a multiple of 64; their gradients are zero.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -47,6 +48,18 @@ struct AttentionLayout {
   int64_t heads = 1;
   bool causal = false;
   int64_t first_head = 0;  // the model's head that is head 0 here, if this worker has only some of its heads
+};
+
+// Relative positions in self-attention (Shaw et al. 2018): a query's place and a key's decide a bin, of which each query and head has
+// bins() side by side, [N, heads * bins()]. Rows of no sentence get zeros. scores are added to the products of query and key before these
+// are scaled; mass is the sum of the probabilities by bin, after dropout. Their gradients: dmass comes in, dscores goes out.
+struct RelativeBins {
+  int64_t reach = 0;      // 0: no relative positions
+  Tensor scores, mass;    // parameter type; activations
+  Tensor dmass, dscores;  // parameter type; activations. In the backward pass only
+  int64_t bins() const { return reach > 0 ? 2 * reach + 1 : 0; }
+  // The bin of a key that comes `ahead` places after the query.
+  int64_t bin(int64_t ahead) const { return std::clamp(ahead, -reach, reach) + reach; }
 };
 
 // A weight in the order that its matrix product prefers, made by Backend::pack once per update, or by pack_int8 for inference.
@@ -255,16 +268,17 @@ class Backend {
   struct AttentionInput {
     Tensor q, kv;
     int64_t q_column, k_column, v_column;
+    RelativeBins relative{};
   };
   virtual void attention(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& y, const Tensor& lse) = 0;
   // Writes dq, dk, dv at the same columns of dq_tensor and dkv_tensor (which may be one tensor); other columns are untouched.
   virtual void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, const Tensor& dy,
                                   const Tensor& dq, const Tensor& dkv) = 0;
-  // One query per row r over the cached rows index[offsets[r] .. offsets[r+1]) of k and v (activation type, column offsets as above).
-  // A row without any gets zeros. weights, if not empty, gets for each of these rows its attention, averaged over heads, f32
-  // [offsets.back()].
-  virtual void attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, const Ints& index,
-                             const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) = 0;
+  // One query per row r over the cached rows index[offsets[r] .. offsets[r+1]) of k and v; with relative positions the query's place is
+  // that of the last of them. A row without any gets zeros. weights, if not empty, gets for each of these rows its attention, averaged over
+  // heads, f32 [offsets.back()].
+  virtual void attend_cached(const AttentionInput&, const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y,
+                             const Tensor& weights) = 0;
   // Attention of recurrent models, with one head whose values are the rows of memory: y_i = sum_j p_ij memory_j, p = softmax_j of the
   // scores v . tanh(q_i + k_j) (additive), or q_i . k_j / sqrt(A) if v is empty (dot product). q [Nq, A], k [Nk, A], v [A] parameter type,
   // memory [Nk, D], y [Nq, D]; layout.heads and causal are not used. weights: p in parameter type, sentence by sentence, query-major. A

@@ -47,8 +47,7 @@ class MetaBackend : public Backend {
   void attention(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&) override {}
   void attention_backward(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor&, const Tensor&, const Tensor&,
                           const Tensor&) override {}
-  void attend_cached(const Tensor&, int64_t, const Tensor&, int64_t, int64_t, const Ints&, const Ints&, int64_t, const Tensor&,
-                     const Tensor&) override {}
+  void attend_cached(const AttentionInput&, const Ints&, const Ints&, int64_t, const Tensor&, const Tensor&) override {}
   void global_attention(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&) override {}
   void global_attention_backward(const GlobalAttention&, const AttentionLayout&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                                  const Tensor&, const Tensor&, Write, const Tensor&, Write) override {}

@@ -127,12 +127,13 @@ void ProfiledBackend::add(const Tensor& x, const Tensor& y) {
 void ProfiledBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
                                 const Tensor& lse) {
   times["attention"].flops += note(layout, layout.heads, y.columns() / layout.heads, 2);
-  timed("attention", 4 * traffic(y) + traffic(lse), [&] { inner_.attention(in, layout, d, y, lse); });
+  timed("attention", 4 * traffic(y) + traffic(lse, in.relative.scores, in.relative.mass), [&] { inner_.attention(in, layout, d, y, lse); });
 }
 void ProfiledBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
                                          const Tensor& dy, const Tensor& dq, const Tensor& dkv) {
   times["attention_backward"].flops += note(layout, layout.heads, dy.columns() / layout.heads, 4);
-  timed("attention_backward", 5 * traffic(dy) + traffic(dq, dkv, lse), [&] { inner_.attention_backward(in, layout, d, lse, dy, dq, dkv); });
+  timed("attention_backward", 5 * traffic(dy) + traffic(dq, dkv, lse) + traffic(in.relative.scores, in.relative.dmass, in.relative.dscores),
+        [&] { inner_.attention_backward(in, layout, d, lse, dy, dq, dkv); });
 }
 void ProfiledBackend::gather_rows(const Tensor& x, const Ints& index, const Tensor& y, Write write) {
   timed("gather_rows", traffic(y) + traffic(y, write), [&] { inner_.gather_rows(x, index, y, write); });
@@ -163,9 +164,9 @@ void ProfiledBackend::ssru(const Ssru& s) {
 void ProfiledBackend::ssru_backward(const SsruBackward& s) {
   timed("ssru_backward", traffic(s.candidate, s.forget, s.cell, s.dhidden, s.dcandidate, s.dforget), [&] { inner_.ssru_backward(s); });
 }
-void ProfiledBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                                    const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
-  timed("attend_cached", 0, [&] { inner_.attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y, weights); });
+void ProfiledBackend::attend_cached(const AttentionInput& in, const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y,
+                                    const Tensor& weights) {
+  timed("attend_cached", 0, [&] { inner_.attend_cached(in, index, offsets, heads, y, weights); });
 }
 void ProfiledBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {
   note(in, layout, 1);

@@ -48,8 +48,8 @@ auto architecture(const ModelDescription& d) {
   const ModelConfig& c = d.config;
   return std::tuple(architecture_of(c.preset), c.encoder_layers, c.decoder_layers, c.width, c.feed_forward, c.heads, c.norm,
                     c.tied_embeddings, c.activation, c.autoregression, c.decoder_start, c.output_bias, c.norm_epsilon, c.source_end,
-                    c.first_position, c.position_table, c.embedding_scale, c.attention, c.attention_query, c.attention_place, c.readout,
-                    c.tanh_output, d.vocabularies.source().hash(), d.vocabularies.target().hash());
+                    c.first_position, c.position_table, c.relative_positions, c.embedding_scale, c.attention, c.attention_query,
+                    c.attention_place, c.readout, c.tanh_output, d.vocabularies.source().hash(), d.vocabularies.target().hash());
 }
 
 uint64_t hash_of(const LoadedModel& m) { return hash64(m.model->parameters().values().download()); }

@@ -6,7 +6,7 @@ std::vector<QuantizableMatrix> quantizable_matrices(Model& model) {
   const std::vector<EmbeddingTable> tables = model.embedding_tables();
   std::vector<QuantizableMatrix> matrices;
   for (Parameter& p : model.parameters().all()) {
-    if (p.shape.rank() != 2 || p.name.ends_with(".positions")) continue;  // positions are only looked up
+    if (p.shape.rank() != 2 || p.name.ends_with(".positions")) continue;  // tables of positions are small
     bool table = false;
     for (const EmbeddingTable& t : tables) table |= t.table == &p;
     matrices.push_back({&p, table});

@@ -49,6 +49,12 @@ void check(const ModelConfig& c) {
   if (c.position_table > 0 && c.position_table <= c.first_position + 1)
     throw ConfigError(fmt::format("model.position-table: {} rows leave none for sentences that begin with row {}; raise it",
                                   c.position_table, c.first_position));
+  if (c.relative_positions > 0 && c.position_table > 0)
+    throw ConfigError(fmt::format("model.relative-positions {} and model.position-table {} exclude each other; set one of them to 0",
+                                  c.relative_positions, c.position_table));
+  if (c.relative_positions > 0 && c.autoregression == Autoregression::ssru)
+    throw ConfigError(
+        "model.relative-positions belongs to self-attention, which decoders with model.autoregression ssru do not have; set it to 0");
   if (c.alignment_layer > c.decoder_layers)
     throw ConfigError(fmt::format("model.alignment-layer {} is beyond the {} of model.decoder-layers; choose one of them, or 0",
                                   c.alignment_layer, c.decoder_layers));

@@ -44,10 +44,11 @@ struct ModelConfig {
   Autoregression autoregression = Autoregression::self_attention;
   DecoderStart decoder_start = DecoderStart::token;
   bool output_bias = false;
-  bool source_end = true;      // the encoder reads the end of sentence
-  int64_t first_position = 0;  // of the sinusoids
-  int64_t position_table = 0;  // rows of learnt positions; 0: sinusoids
-  double embedding_scale = 0;  // 0: sqrt(width)
+  bool source_end = true;          // the encoder reads the end of sentence
+  int64_t first_position = 0;      // of the sinusoids
+  int64_t position_table = 0;      // rows of learnt positions; 0: sinusoids
+  int64_t relative_positions = 0;  // the furthest that is told apart; 0: none
+  double embedding_scale = 0;      // 0: sqrt(width)
   double norm_epsilon = 1e-5;
   int64_t alignment_layer = 0;  // the decoder layer whose attention shows alignments, from 1 on; 0: the last but one
   int64_t alignment_head = 0;   // its head that does, from 1 on; 0: all, averaged
@@ -127,6 +128,10 @@ void visit(Visitor& v, ModelConfig& c) {
   v.field("first-position", c.first_position, "number of the first position of each sentence", 0, 16).needs(preset, transformers);
   v.field("position-table", c.position_table,
           "learn positions, in a table of so many rows, which no sentence may exceed; 0 = sinusoids, without a limit", 0, 1 << 20)
+      .needs(preset, transformers);
+  v.field("relative-positions", c.relative_positions,
+          "self-attention learns how far apart tokens are, up to so many places (Shaw et al. 2018), in place of positions; 0 = it does not",
+          0, 1024)
       .needs(preset, transformers);
   v.field("embedding-scale", c.embedding_scale, "embeddings are multiplied by this; 0 = sqrt(width)", 0.0, 1000.0)
       .needs(preset, transformers);

@@ -57,6 +57,8 @@ const Requirement kRequirements[] = {
      [](const Portable& p) { return std::string(word(p.model.activation)); }, "relu", "relu, swish or gelu-sigmoid", ""},
     {kMarian, "model.position-table", [](const Portable& p) { return p.model.position_table == 0; },
      [](const Portable& p) { return fmt::format("{}", p.model.position_table); }, "0", "0", ""},
+    {kMarian | kHf, "model.relative-positions", [](const Portable& p) { return p.model.relative_positions == 0; },
+     [](const Portable& p) { return fmt::format("{}", p.model.relative_positions); }, "0", "0", ""},
     {kMarian, "model.first-position", [](const Portable& p) { return p.model.first_position == 0; },
      [](const Portable& p) { return fmt::format("{}", p.model.first_position); }, "0", "0", ""},
     {kMarian, "model.embedding-scale", [](const Portable& p) { return p.model.embedding_scale == 0; },

@@ -72,7 +72,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
     const std::string name = fmt::format("encoder.{}", i);
     store_.begin_unit(static_cast<size_t>(i));
     encoder_layers_.push_back({{store_, name + ".attention", D, epsilon},
-                               {store_, name + ".attention", D},
+                               {store_, name + ".attention", D, config.heads, config.relative_positions},
                                {store_, name + ".feed_forward", D, epsilon},
                                {store_, name + ".feed_forward", D, config.feed_forward, activation}});
   }
@@ -85,13 +85,15 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
     const std::string name = fmt::format("decoder.{}", i);
     store_.begin_unit(encoder_layers_.size() + static_cast<size_t>(i));
     // Evaluated in this order.
-    decoder_layers_.push_back(DecoderLayer{{store_, name + ".attention", D, epsilon},
-                                           recurrent ? std::nullopt : std::make_optional<SelfAttention>(store_, name + ".attention", D),
-                                           recurrent ? std::make_optional<RecurrentUnit>(store_, name + ".ssru", D) : std::nullopt,
-                                           {store_, name + ".cross", D, epsilon},
-                                           {store_, name + ".cross", D},
-                                           {store_, name + ".feed_forward", D, epsilon},
-                                           {store_, name + ".feed_forward", D, config.feed_forward, activation}});
+    decoder_layers_.push_back(
+        DecoderLayer{{store_, name + ".attention", D, epsilon},
+                     recurrent ? std::nullopt
+                               : std::make_optional<SelfAttention>(store_, name + ".attention", D, config.heads, config.relative_positions),
+                     recurrent ? std::make_optional<RecurrentUnit>(store_, name + ".ssru", D) : std::nullopt,
+                     {store_, name + ".cross", D, epsilon},
+                     {store_, name + ".cross", D},
+                     {store_, name + ".feed_forward", D, epsilon},
+                     {store_, name + ".feed_forward", D, config.feed_forward, activation}});
   }
   store_.begin_unit(this->units() - 1);
   if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D, epsilon);
@@ -147,7 +149,7 @@ Var Transformer::embed(Tape& tape, const Ints& tokens, const Ints& places, Param
                        const Dropout& dropout) const {
   const double scale = config_.embedding_scale > 0 ? config_.embedding_scale : std::sqrt(static_cast<double>(config_.width));
   const VocabularyShard shard = vocabulary_shard(store_, table);
-  if (!position_table) return embedding(tape, tokens, places, table, scale, dropout, shard);
+  if (!position_table) return embedding(tape, tokens, config_.relative_positions > 0 ? Ints() : places, table, scale, dropout, shard);
   const Var of_tokens = embedding(tape, tokens, {}, table, scale, {}, shard);  // recorded in the order of the parameters
   const Var of_positions = embedding(tape, places, {}, *position_table, 1, {}), sum = residual(of_tokens, of_positions, {});
   return dropout.active() ? starling::dropout(sum, dropout) : sum;
@@ -336,9 +338,12 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
   Var x = embed(tape, numbers[0], numbers[1], *target_table_, target_positions_, {});
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const DecoderLayer& layer = decoder_layers_[i];
-    const auto attend = [&](const Tensor& q, const Tensor& kv, const Ints& index, const Ints& offsets, const Tensor& weights) {
+    const auto attend = [&](const Tensor& q, const Tensor& kv, const Ints& index, const Ints& offsets, const Tensor& weights,
+                            const RelativeTables& tables = {}) {
       const Tensor y = tape.allocate({padded, D}, backend.activation());
-      backend.attend_cached(q, 0, kv, 0, D, index, offsets, H, y, weights);
+      RelativeAttention relative(tape, tables, H);
+      backend.attend_cached({q, kv, 0, 0, D, relative.start(q, D)}, index, offsets, H, y, weights);
+      relative.finish(y);
       return tape.record(y, {});
     };
     Tensor& cache = state.tables.prefixes[i];
@@ -358,7 +363,7 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
         const Tensor qkv = layer.attention->qkv(h).value;
         reserve_rows(cache, std::max<int64_t>(state.prefixes.end(), 1024), 2 * D, qkv.dtype(), backend.memory());
         backend.scatter_rows(qkv, D, written, cache);
-        return attend(qkv, cache, own, own_rows, {});
+        return attend(qkv, cache, own, own_rows, {}, layer.attention->relative);
       });
     x = sublayer(x, layer.cross_sublayer, layer.cross.out, {}, [&](const Var& h) {
       const Tensor q = layer.cross.q(h).value, &kv = state.tables.sources[i];
@@ -368,8 +373,8 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
       if (head < 0 || head >= H)
         attention->zero();  // another worker has it
       else
-        backend.attend_cached(q, column, kv, column, D + column, cross, cross_rows, 1, tape.allocate({padded, width}, backend.activation()),
-                              *attention);
+        backend.attend_cached({q, kv, column, column, D + column}, cross, cross_rows, 1,
+                              tape.allocate({padded, width}, backend.activation()), *attention);
       return attend(q, kv, cross, cross_rows, {});
     });
     x = sublayer(x, layer.feed_forward_sublayer, layer.feed_forward.outer, {}, [&](const Var& h) { return layer.feed_forward(h, {}); });

@@ -85,15 +85,22 @@ struct FeedForward {
 // Heads are columns side by side, so a shard of the columns holds some of the heads; AttentionLayout says which.
 struct SelfAttention {
   // The three projections share one matrix, so each is drawn as if it were [width, width]: bound sqrt(6 / (2 D)) = gain * sqrt(6 / (4 D)).
-  SelfAttention(ParameterStore& store, const std::string& name, int64_t width)
+  // reach: of relative positions, whose tables all heads share; 0: none.
+  SelfAttention(ParameterStore& store, const std::string& name, int64_t width, int64_t heads, int64_t reach)
       : qkv(store, name + ".qkv", width, 3 * width, 1.4142135623730951, 3),
+        relative(reach == 0
+                     ? RelativeTables()
+                     : RelativeTables{&store.add(name + ".key.positions", {2 * reach + 1, width / heads}, {Initializer::glorot, 1}),
+                                      &store.add(name + ".value.positions", {2 * reach + 1, width / heads}, {Initializer::glorot, 1}),
+                                      store.shards()}),
         out(store, name + ".out", width, width),
         site(name + ".weights") {}
   // Returns the input of the layer `out`.
   Var operator()(const Var& x, const AttentionLayout& layout, const Regularization& r) const {
-    return self_attention(qkv(copy_to_shards(x)), layout, x.tape->dropout(r.attention, site, r.rows));
+    return self_attention(qkv(copy_to_shards(x)), layout, x.tape->dropout(r.attention, site, r.rows), relative);
   }
   ColumnLayer qkv;
+  RelativeTables relative;
   RowLayer out;
   DropoutSite site;
 };

@@ -156,7 +156,7 @@ void cached_case(CaseContext& c, std::vector<int32_t> lengths, int64_t heads, in
   const Tensor q = c.activations({R + 1, D + 5}, 0.7), kv = c.activations({40, 2 * D + 3}, 0.7), y = c.empty({R, D});
   const Tensor weights = weighted ? Tensor({std::max(offsets.back(), 1)}, DType::f32, c.backend.memory()) : Tensor();
   if (weighted) weights.zero();
-  c.backend.attend_cached(q, offset, kv, offset, D, c.upload(c.integers(offsets.back(), 40)), c.upload(offsets), heads, y, weights);
+  c.backend.attend_cached({q, kv, offset, offset, D}, c.upload(c.integers(offsets.back(), 40)), c.upload(offsets), heads, y, weights);
   c.output(y);
   if (weighted) c.output(weights);
 }
@@ -178,7 +178,7 @@ TEST(CudaAttention, CachedRowsOutsideTheListDoNotMatter) {
   CaseContext c(*backend, 3);
   const Tensor q = c.empty({1, 1}), kv = c.empty({3, 2}), y = c.empty({1, 1});
   q.from_doubles(std::vector<double>{1}), kv.from_doubles(std::vector<double>{500, 9, 0, 2, 0, 4});
-  c.backend.attend_cached(q, 0, kv, 0, 1, c.upload<int32_t>({1, 2}), c.upload<int32_t>({0, 2}), 1, y, Tensor());
+  c.backend.attend_cached({q, kv, 0, 0, 1}, c.upload<int32_t>({1, 2}), c.upload<int32_t>({0, 2}), 1, y, Tensor());
   EXPECT_EQ(y.to_doubles()[0], 3);
 }
 

@@ -32,11 +32,11 @@ std::map<std::string, std::string> documented() {
 }
 
 // The shape in the page's symbols. All of these numbers differ.
-constexpr int64_t kWidth = 16, kInner = 40, kSource = 51, kTarget = 53, kPositions = 61;
+constexpr int64_t kWidth = 16, kInner = 40, kSource = 51, kTarget = 53, kPositions = 61, kReach = 9;
 std::string symbols(const Shape& shape) {
-  const std::map<int64_t, std::string> names{{kWidth, "D"},      {2 * kWidth, "2D"}, {3 * kWidth, "3D"},
-                                             {4 * kWidth, "4D"}, {kInner, "F"},      {kSource, "VS"},
-                                             {kTarget, "VT"},    {kPositions, "P"},  {1, "1"}};
+  const std::map<int64_t, std::string> names{
+      {kWidth, "D"},   {2 * kWidth, "2D"}, {3 * kWidth, "3D"},         {4 * kWidth, "4D"},  {kInner, "F"}, {kSource, "VS"},
+      {kTarget, "VT"}, {kPositions, "P"},  {2 * kReach + 1, "2K + 1"}, {kWidth / 2, "D/H"}, {1, "1"}};
   std::string text;
   for (int i = 0; i < shape.rank(); ++i) text += (i ? ", " : "[") + names.at(shape[i]);
   return text + "]";
@@ -45,7 +45,8 @@ std::string symbols(const Shape& shape) {
 struct Variant {
   const char *preset, *tied, *norm, *attention, *readout;
   int64_t encoder_layers;
-  bool foreign = false;  // with what models of other programs have
+  bool foreign = false;   // with what models of other programs have
+  bool relative = false;  // with relative positions
 };
 
 TEST(ModelFormat, ThePageHasEveryTensorWithItsShape) {
@@ -56,6 +57,7 @@ TEST(ModelFormat, ThePageHasEveryTensorWithItsShape) {
                            {"transformer-tiny", "decoder", "post", "additive", "state", 2},
                            {"transformer-tiny", "none", "pre", "additive", "state", 1},
                            {"transformer-tiny", "none", "post", "additive", "state", 1, true},
+                           {"transformer-tiny", "all", "pre", "additive", "state", 2, false, true},
                            {"gnmt-small", "all", "pre", "dot", "state", 3},
                            {"gnmt-small", "decoder", "pre", "additive", "context", 1},
                            {"gnmt-small", "none", "pre", "normalized", "context", 3}}) {
@@ -65,6 +67,7 @@ TEST(ModelFormat, ThePageHasEveryTensorWithItsShape) {
     config.attention = from_word<AttentionScore>(v.attention);
     config.readout = from_word<Readout>(v.readout);
     if (v.foreign) config.autoregression = Autoregression::ssru, config.output_bias = true, config.position_table = kPositions;
+    if (v.relative) config.relative_positions = kReach, config.heads = 2;
     const int64_t source = v.tied == std::string("all") ? kTarget : kSource;
     const auto backend = make_backend("reference", 1);
     const auto model = make_model(config, {source, kTarget}, *backend, 1, false);

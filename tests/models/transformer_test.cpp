@@ -31,6 +31,13 @@ ModelConfig placed(const std::string& norm, int64_t first) {
   return c;
 }
 
+// Relative positions, fewer and more of them than sentences are long.
+ModelConfig related(const std::string& norm, int64_t reach) {
+  ModelConfig c = tiny(norm, "all");
+  c.relative_positions = reach;
+  return c;
+}
+
 class GradientCheck : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(GradientCheck, WholeModelMatchesCentralDifferences) {
@@ -51,8 +58,8 @@ TEST(GradientCheck, ForeignModelsMatchCentralDifferences) {
   const auto backend = make_backend("reference");
   for (const ModelConfig& config :
        {foreign("post", Autoregression::ssru, HiddenActivation::swish), foreign("pre", Autoregression::ssru, HiddenActivation::gelu),
-        foreign("post", Autoregression::self_attention, HiddenActivation::gelu_tanh), placed("pre", 2)}) {
-    const auto model = make_model(config, {13, 13, -1}, *backend, 7, true);
+        foreign("post", Autoregression::self_attention, HiddenActivation::gelu_tanh), placed("pre", 2), related("post", 2)}) {
+    const auto model = make_model(config, {13, 13, config.relative_positions > 0 ? 1 : -1}, *backend, 7, true);
     expect_gradients(*model, random_batch(4, 13, 1));
   }
 }
@@ -151,6 +158,18 @@ TEST(Transformer, ATableOfSinusoidsIsTheSameModel) {
   for (size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(first[i], second[i], 1e-5);
 }
 
+// Where a sentence begins to count changes sinusoids, but no distance.
+TEST(Transformer, RelativePositionsKnowDistancesOnly) {
+  const auto backend = make_backend("cpu:f32", 1);
+  ModelConfig config = related("pre", 4), usual = tiny("pre", "all");
+  const auto nll = [&](ModelConfig c, int64_t first) {
+    c.first_position = first;
+    return run(*make_model(c, {30, 30}, *backend, 3, false), random_batch(3, 30, 9, 12), false).nll;
+  };
+  EXPECT_EQ(nll(config, 0), nll(config, 7));
+  EXPECT_NE(nll(usual, 0), nll(usual, 7));
+}
+
 // An encoder that does not read the end of sentence: what stands there changes nothing.
 TEST(Transformer, TheSourcesEndCanBeLeftOut) {
   const auto backend = make_backend("cpu:f32", 1);
@@ -213,7 +232,7 @@ TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
   for (const ModelConfig& config :
        {tiny("pre", "all"), tiny("post", "all"), foreign("pre", Autoregression::self_attention, HiddenActivation::gelu_sigmoid),
         foreign("pre", Autoregression::ssru, HiddenActivation::swish), foreign("post", Autoregression::ssru, HiddenActivation::relu),
-        placed("pre", 2), placed("post", 0)}) {
+        placed("pre", 2), placed("post", 0), related("pre", 3), related("post", 20)}) {
     const auto backend = make_backend("cpu:f32", 2);
     const auto model = make_model(config, {30, 30}, *backend, 3, false);
     if (config.output_bias) {  // which begins as zeros

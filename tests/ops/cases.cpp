@@ -31,31 +31,6 @@ void int8_case(CaseContext& c, int64_t N, int64_t in, int64_t out, bool transpos
   c.output(y);
 }
 
-struct CaseSentences {
-  std::vector<int32_t> query{0}, key{0};
-};
-CaseSentences sentences(std::initializer_list<std::pair<int, int>> lengths) {
-  CaseSentences s;
-  for (auto [q, k] : lengths) s.query.push_back(s.query.back() + q), s.key.push_back(s.key.back() + k);
-  return s;
-}
-
-void attention_case(CaseContext& c, int64_t heads, int64_t width, bool self, bool causal, double p, int64_t first_head = 0) {
-  const CaseSentences s =
-      self ? sentences({{1, 1}, {5, 5}, {17, 17}, {33, 33}, {2, 2}}) : sentences({{1, 3}, {5, 1}, {17, 40}, {33, 16}, {2, 7}});
-  const int64_t D = heads * width, Nq = 64, Nk = self ? 64 : 80;
-  const AttentionLayout layout{c.upload(s.query), c.upload(s.key), heads, causal, first_head};
-  const Tensor q = c.activations({Nq, self ? 3 * D : D}, 0.7), kv = self ? q : c.activations({Nk, 2 * D}, 0.7);
-  const Backend::AttentionInput in{q, kv, 0, self ? D : 0, self ? 2 * D : D};
-  const Tensor y = c.empty({Nq, D}), lse = c.empty_parameters({Nq, heads}), dy = c.activations({Nq, D});
-  const Dropout d = p > 0 ? case_dropout(c, p, Nq) : Dropout{};
-  c.backend.attention(in, layout, d, y, lse);
-  c.output(y), c.output(lse.rows(0, s.query.back()));
-  const Tensor dq = c.empty(q.shape()), dkv = self ? dq : c.empty(kv.shape());
-  c.backend.attention_backward(in, layout, d, lse, dy, dq, dkv);
-  c.output(dq), c.output(dkv);
-}
-
 // Two workers' logits. What they exchange is computed from the elements here.
 void shard_loss_case(CaseContext& c, int64_t here, int64_t there, double bound) {
   constexpr int64_t kRows = 6;
@@ -136,25 +111,6 @@ void lstm_narrow_case(CaseContext& c, int64_t R, int64_t H) {
   const Tensor clipped({1}, DType::f64, c.backend.memory());
   c.backend.lstm_step({gates, recurrent, before, R, cell, hidden, false, 0.75, clipped});
   c.output(hidden), c.output(gates), c.output(clipped);
-}
-
-void global_attention_case(CaseContext& c, int64_t A, int64_t D, bool additive, Write write, bool guided) {
-  const CaseSentences s = sentences({{1, 3}, {5, 1}, {0, 4}, {17, 40}, {33, 17}, {3, 0}, {2, 7}});
-  const int64_t Nq = 64, Nk = 80;
-  const AttentionLayout layout{c.upload(s.query), c.upload(s.key)};
-  int64_t pairs = 0;
-  for (size_t b = 0; b + 1 < s.key.size(); ++b) pairs += (s.query[b + 1] - s.query[b]) * (s.key[b + 1] - s.key[b]);
-  const Tensor v = additive ? c.parameters({A}, 2 / std::sqrt(static_cast<double>(A))) : Tensor();
-  const Backend::GlobalAttention in{c.activations({Nq, A}, 1.2), c.activations({Nk, A}, 1.2), v, c.activations({Nk, D})};
-  const Tensor y = c.activations({Nq, D}), weights = c.empty_parameters({pairs}), dy = c.activations({Nq, D});
-  c.backend.global_attention(in, layout, y, weights);
-  c.output(y), c.output(weights);
-  const Tensor dweights = guided ? c.parameters({pairs}) : Tensor();
-  const Tensor dq = c.activations({Nq, A}), dk = c.activations({Nk, A}), dmemory = c.activations({Nk, D});
-  const Tensor dv = additive ? c.parameters({A}) : Tensor();
-  c.backend.global_attention_backward(in, layout, weights, dy, dweights, dq, dk, dmemory, write, dv, write);
-  c.output(dq), c.output(dk), c.output(dmemory);
-  if (dv) c.output(dv);
 }
 
 }  // namespace
@@ -312,40 +268,6 @@ std::vector<OpCase> op_cases() {
         add(case_name("lstm_step", {R, H, past, next}) + (bound > 0 ? "_bounded" : "") + (tanh_output ? "" : "_plain"),
             [=](CaseContext& c) { lstm_case(c, R, H, past, next, tanh_output, bound); });
   add("lstm_step_narrow", [](CaseContext& c) { lstm_narrow_case(c, 5, 37); });
-  for (auto [A, D] : {std::array<int64_t, 2>{64, 128}, {20, 37}, {300, 32}})
-    for (bool additive : {true, false})
-      for (Write write : {Write::overwrite, Write::accumulate}) {
-        const bool guided = write == Write::overwrite && A == 20;
-        add(case_name("global_attention", {A, D}) + (additive ? "" : "_dot") + (write == Write::accumulate ? "_accumulate" : "") +
-                (guided ? "_guided" : ""),
-            [=](CaseContext& c) { global_attention_case(c, A, D, additive, write, guided); });
-      }
-  for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {2, 32}, {3, 20}})
-    for (double p : {0.0, 0.2}) {
-      const std::string suffix = p > 0 ? "_dropout" : "";
-      add(case_name("self_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, false, p); });
-      add(case_name("causal_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, true, p); });
-      add(case_name("cross_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, false, false, p); });
-    }
-  add("self_attention_of_later_heads", [](CaseContext& c) { attention_case(c, 2, 32, true, true, 0.2, 6); });
-  for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {3, 20}})
-    add(case_name("attend_cached", {heads, width}), [=](CaseContext& c) {
-      const int64_t D = heads * width;
-      const Tensor q = c.activations({3, 3 * D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({3, D});
-      const Ints index = c.upload(c.integers(1 + 18 + 40, 50)), offsets = c.upload<int32_t>({0, 1, 19, 59});
-      const Tensor weights({static_cast<int64_t>(index.size())}, DType::f32, c.backend.memory());
-      weights.from_doubles(std::vector<double>(index.size(), 7));
-      c.backend.attend_cached(q, D, kv, 0, D, index, offsets, heads, y, weights);
-      c.output(y), c.output(weights);
-    });
-  // Rows that attend to nothing, as padding rows do.
-  for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {3, 20}})
-    add(case_name("attend_cached_nothing", {heads, width}), [=](CaseContext& c) {
-      const int64_t D = heads * width;
-      const Tensor q = c.activations({4, D}, 0.7), kv = c.activations({50, 2 * D}, 0.7), y = c.empty({4, D});
-      c.backend.attend_cached(q, 0, kv, 0, D, c.upload(c.integers(12, 50)), c.upload<int32_t>({0, 0, 12, 12, 12}), heads, y, Tensor());
-      c.output(y);
-    });
   for (int64_t V : {7, 64, 1003})
     add(case_name("smoothed_loss", {V}), [=](CaseContext& c) {
       std::vector<int32_t> some = c.integers(6, V);
@@ -428,6 +350,7 @@ std::vector<OpCase> op_cases() {
     c.backend.sgd(value, g, {0.5, 0.01, 0.25});
     c.output(value);
   });
+  add_attention_cases(cases);
   add_layer_cases(cases);
   return cases;
 }

@@ -68,6 +68,8 @@ struct OpCase {
 std::vector<OpCase> op_cases();
 // Those of activations, recurrent units and embeddings of nothing, which are among them (layer_cases.cpp).
 void add_layer_cases(std::vector<OpCase>& cases);
+// Those of attention (attention_cases.cpp).
+void add_attention_cases(std::vector<OpCase>& cases);
 
 // A name with the case's sizes.
 inline std::string case_name(const char* name, std::initializer_list<int64_t> dims) {

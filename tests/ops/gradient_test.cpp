@@ -150,6 +150,13 @@ std::vector<GradientCase> gradient_cases() {
                      [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>&) {
                        return self_attention(x[0], causal(t), t.dropout(p, DropoutSite("here"), keys(t)));
                      }});
+    for (const int64_t reach : {1, 3})
+      cases.push_back({fmt::format("relative_attention_{}{}", reach, p > 0 ? "_dropout" : ""),
+                       {{9, 12}},
+                       {{2 * reach + 1, 2}, {2 * reach + 1, 2}},
+                       [=](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {
+                         return self_attention(x[0], causal(t), t.dropout(p, DropoutSite("here"), keys(t)), {&w[0], &w[1]});
+                       }});
     cases.push_back({p > 0 ? "cross_attention_dropout" : "cross_attention",
                      {{9, 4}, {8, 8}},
                      {},

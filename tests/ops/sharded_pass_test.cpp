@@ -28,6 +28,8 @@ const Cut kCuts[] = {
     {"self.norm.bias", {D}},
     {"self.qkv", {D, 3 * D}, Cut::columns, 3, D / H},
     {"self.qkv.bias", {1, 3 * D}, Cut::columns, 3, D / H},
+    {"self.key.positions", {7, D / H}},
+    {"self.value.positions", {7, D / H}},
     {"self.out", {D, D}, Cut::rows, 1, D / H},
     {"self.out.bias", {D}},
     {"cross.query", {D, D}, Cut::columns, 1, D / H},
@@ -129,7 +131,8 @@ Outcome pass(const std::string& spec, ShardGroup* group, const LossForm& form, b
   const Var memory =
       copy_to_shards(embedding(tape, tape.upload(source_tokens), places, p("table"), std::sqrt(D), drop(0.1, "source"), shard), group);
   Var y = copy_to_shards(layer_norm(x, p("self.norm.scale"), p("self.norm.bias"), 1e-5), group);
-  y = self_attention(linear(y, p("self.qkv"), &p("self.qkv.bias")), causal, drop(0.2, "self"));
+  y = self_attention(linear(y, p("self.qkv"), &p("self.qkv.bias")), causal, drop(0.2, "self"),
+                     {&p("self.key.positions"), &p("self.value.positions"), group});
   x = residual(x, row_parallel_linear(y, p("self.out"), &p("self.out.bias"), group), drop(0.1, "self.residual"));
   y = copy_to_shards(x, group);
   y = cross_attention(linear(y, p("cross.query"), nullptr), linear(memory, p("cross.kv"), nullptr), across, drop(0.2, "cross"));
@@ -208,15 +211,16 @@ INSTANTIATE_TEST_SUITE_P(
                     PassCase{"cpu_2_bounded", "cpu:f32", 2, kBounded, 1e-5}, PassCase{"cpu_4_bounded", "cpu:f32", 4, kBounded, 1e-5}),
     [](const auto& info) { return info.param.name; });
 
-// Elements exchanged by a pass of two workers or more: of every layer one sum of [N, D] in each direction, of the memory one for both, and
-// of the loss four numbers a row and dh.
+// Elements exchanged by a pass of two workers or more: of every layer one sum of [N, D] in each direction, of the memory one for both, of
+// relative positions the gradients of both tables, and of the loss four numbers a row and dh.
 TEST(Shards, APassSendsTwoSumsALayerAndFourNumbersARow) {
   for (int workers : {1, 2, 4}) {
     ShardThreads threads(workers);
     threads.run([&](ShardGroup& group) { pass("cpu:f32", &group, {}); });
-    const int64_t embeddings = 2, forward = 3, backward = 4, loss = 3;
-    EXPECT_EQ(threads.traffic().messages, workers == 1 ? 0 : embeddings + forward + backward + loss);
-    EXPECT_EQ(threads.traffic().bytes, workers == 1 ? 0 : 4 * (N * D * (embeddings + forward + backward) + N * 4 + N * D));
+    const int64_t embeddings = 2, forward = 3, backward = 4, loss = 3, tables = 2;
+    EXPECT_EQ(threads.traffic().messages, workers == 1 ? 0 : embeddings + forward + backward + loss + tables);
+    EXPECT_EQ(threads.traffic().bytes,
+              workers == 1 ? 0 : 4 * (N * D * (embeddings + forward + backward) + N * 4 + N * D + tables * 7 * D / H));
   }
 }
 

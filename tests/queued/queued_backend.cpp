@@ -170,23 +170,23 @@ void QueuedBackend::ssru_backward(const SsruBackward& s) {
 
 void QueuedBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
                               const Tensor& lse) {
-  const AttentionInput own{inner(in.q), inner(in.kv), in.q_column, in.k_column, in.v_column};
-  later([this, own, layout = inner(layout), d = inner(d), y = inner(y), lse = inner(lse)] { inner_->attention(own, layout, d, y, lse); });
+  later([this, own = inner(in), layout = inner(layout), d = inner(d), y = inner(y), lse = inner(lse)] {
+    inner_->attention(own, layout, d, y, lse);
+  });
 }
 
 void QueuedBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
                                        const Tensor& dy, const Tensor& dq, const Tensor& dkv) {
-  const AttentionInput own{inner(in.q), inner(in.kv), in.q_column, in.k_column, in.v_column};
-  later([this, own, layout = inner(layout), d = inner(d), lse = inner(lse), dy = inner(dy), dq = inner(dq), dkv = inner(dkv)] {
+  later([this, own = inner(in), layout = inner(layout), d = inner(d), lse = inner(lse), dy = inner(dy), dq = inner(dq), dkv = inner(dkv)] {
     inner_->attention_backward(own, layout, d, lse, dy, dq, dkv);
   });
 }
 
-void QueuedBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                                  const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
-  later([this, q = inner(q), q_column, kv = inner(kv), k_column, v_column, index = inner(index), offsets = inner(offsets), heads,
-         y = inner(y),
-         weights = inner(weights)] { inner_->attend_cached(q, q_column, kv, k_column, v_column, index, offsets, heads, y, weights); });
+void QueuedBackend::attend_cached(const AttentionInput& in, const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y,
+                                  const Tensor& weights) {
+  later([this, own = inner(in), index = inner(index), offsets = inner(offsets), heads, y = inner(y), weights = inner(weights)] {
+    inner_->attend_cached(own, index, offsets, heads, y, weights);
+  });
 }
 
 void QueuedBackend::global_attention(const GlobalAttention& in, const AttentionLayout& layout, const Tensor& y, const Tensor& weights) {

@@ -27,6 +27,10 @@ struct QueuedDevice {
   }
   Dropout inner(Dropout d) const;
   AttentionLayout inner(const AttentionLayout& l) const { return {inner(l.query), inner(l.key), l.heads, l.causal, l.first_head}; }
+  RelativeBins inner(const RelativeBins& r) const { return {r.reach, inner(r.scores), inner(r.mass), inner(r.dmass), inner(r.dscores)}; }
+  Backend::AttentionInput inner(const Backend::AttentionInput& in) const {
+    return {inner(in.q), inner(in.kv), in.q_column, in.k_column, in.v_column, inner(in.relative)};
+  }
   LossRows inner(const LossRows& r) const { return {inner(r.targets), r.smoothing, r.logit_bound, inner(r.weights), r.r_drop}; }
   LogitsShard inner(const LogitsShard& s) const { return {inner(s.logits), s.first, s.vocabulary, inner(s.top), inner(s.sums)}; }
 };

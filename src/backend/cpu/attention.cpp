@@ -15,6 +15,18 @@ void clear_idle(const Tensor& t, int64_t first, int64_t column, int64_t D) {
 
 }  // namespace
 
+// From a row and a head on.
+kernels::RelativeTask CpuBackend::relative_task(const RelativeBins& r, int64_t row, int64_t head) const {
+  if (r.reach == 0) return {};
+  const int64_t column = head * r.bins(), at = row * r.scores.columns() + column;
+  return {r.reach,
+          r.scores.columns(),
+          r.scores.data<float>() + at,
+          r.mass ? element(r.mass, row, column) : nullptr,
+          r.dmass ? r.dmass.data<float>() + at : nullptr,
+          r.dscores ? element(r.dscores, row, column) : nullptr};
+}
+
 // One task per sentence and head; tasks write disjoint memory, so their order does not matter.
 template <class F>
 void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, int64_t D, F f) {
@@ -39,6 +51,7 @@ void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layo
     t.v = element(in.kv, layout.key[b], in.v_column + h * t.head_width);
     t.ldkv = in.kv.columns();
     t.lse_stride = heads;
+    t.relative = relative_task(in.relative, first, h);
     t.mask = mask_of(d);
     if (d.active()) {
       t.mask.key = dropout_head_key(d.key, layout.first_head + h);
@@ -52,7 +65,8 @@ void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layo
 void CpuBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y, const Tensor& lse) {
   const int64_t D = y.columns();
   const int64_t used = layout.query.back();
-  std::memset(y.raw() + used * D * size_of(activation_), 0, (y.rows() - used) * D * size_of(activation_));
+  clear_idle(y, used, 0, D);
+  if (in.relative.reach > 0) clear_idle(in.relative.mass, used, 0, in.relative.mass.columns());
   each_head(in, layout, d, D, [&](kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
     t.lse = lse.data<float>() + first * layout.heads + head;
     t.y = element(y, first, head * t.head_width);
@@ -67,6 +81,7 @@ void CpuBackend::attention_backward(const AttentionInput& in, const AttentionLay
   clear_idle(dq, layout.query.back(), in.q_column, D);
   clear_idle(dkv, layout.key.back(), in.k_column, D);
   clear_idle(dkv, layout.key.back(), in.v_column, D);
+  if (in.relative.reach > 0) clear_idle(in.relative.dscores, layout.query.back(), 0, in.relative.dscores.columns());
   each_head(in, layout, d, D, [&](kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
     const int64_t first_key = (static_cast<const std::byte*>(t.k) - in.kv.raw()) / size_of(activation_) / in.kv.columns();
     const int64_t column = head * t.head_width;
@@ -82,22 +97,35 @@ void CpuBackend::attention_backward(const AttentionInput& in, const AttentionLay
   });
 }
 
-void CpuBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, const Ints& index,
-                               const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
+void CpuBackend::attend_cached(const AttentionInput& in, const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y,
+                               const Tensor& weights) {
   const int64_t D = y.columns();
   int32_t longest = 0;
   for (size_t r = 0; r + 1 < offsets.size(); ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
-  reserve_scratch(heads * (longest + 1) + 16);  // scores in whole vectors, a sum a head
+  reserve_scratch(heads * (longest + 1) + 16);  // scores in whole vectors, a share a head
   ranges(static_cast<int64_t>(offsets.size()) - 1, 1, [&](int64_t begin, int64_t end, int thread) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t length = offsets[r + 1] - offsets[r], next = r + 1 < end ? offsets[r + 2] - offsets[r + 1] : 0;
       if (length == 0) {
         y.rows(r, r + 1).zero();
+        if (in.relative.reach > 0) in.relative.mass.rows(r, r + 1).zero();
         continue;
       }
-      kernels_.attend_cached(element(q, r, q_column), kv.raw(), kv.columns(), k_column, v_column, index.data() + offsets[r], length,
-                             index.data() + offsets[r + 1], next, D / heads, heads, element(y, r, 0),
-                             weights ? weights.data<float>() + offsets[r] : nullptr, scratch(thread));
+      kernels::CachedTask t{};
+      t.q = element(in.q, r, in.q_column);
+      t.k = element(in.kv, 0, in.k_column);
+      t.v = element(in.kv, 0, in.v_column);
+      t.ldkv = in.kv.columns();
+      t.index = index.data() + offsets[r];
+      t.length = length;
+      t.next = index.data() + offsets[r + 1];
+      t.next_length = next;
+      t.head_width = D / heads;
+      t.heads = heads;
+      t.y = element(y, r, 0);
+      t.weights = weights ? weights.data<float>() + offsets[r] : nullptr;
+      t.relative = relative_task(in.relative, r, 0);
+      kernels_.attend_cached(t, scratch(thread));
     }
   });
 }

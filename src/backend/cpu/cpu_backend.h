@@ -49,6 +49,7 @@ class CpuBackend final : public Backend {
   RoundedRows round_rows(const Tensor& x, const PackedInt8& w);
   void linear_int8(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation, Write);
   void extend_signal(int64_t positions, int64_t D);
+  kernels::RelativeTask relative_task(const RelativeBins& r, int64_t row, int64_t head) const;
   template <class F>
   void each_head(const AttentionInput&, const AttentionLayout&, const Dropout&, int64_t D, F f);
   template <class F>

@@ -45,13 +45,28 @@ kernels::Attention CudaBackend::attention_task(const AttentionInput& in, const A
           .causal = layout.causal,
           .mask = mask_of(d),
           .y = nullptr,
-          .lse = at<float>(lse)};
+          .lse = at<float>(lse),
+          .relative = relative_task(in.relative, rows, heads)};
+}
+
+kernels::Relative CudaBackend::relative_task(const RelativeBins& r, int64_t rows, int64_t heads) const {
+  if (r.reach == 0) return {};
+  for (const Tensor* t : {&r.scores, &r.mass, &r.dmass, &r.dscores})
+    CHECK(!*t || (t->columns() == heads * r.bins() && t->rows() >= rows), "{} of relative positions for {} rows, {} heads and {} bins",
+          t->shape().text(), rows, heads, r.bins());
+  return {.reach = r.reach,
+          .stride = heads * r.bins(),
+          .scores = at<float>(r.scores),
+          .mass = at(r.mass),
+          .dmass = at<float>(r.dmass),
+          .dscores = at(r.dscores)};
 }
 
 void CudaBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y, const Tensor& lse) {
   kernels::Attention t = attention_task(in, layout, d, lse, y.rows(), y.columns());
   t.y = at(y);
   kernels::attention(type(), t, stream());
+  if (t.relative.reach > 0) kernels::relative_mass(type(), t, stream());
 }
 
 void CudaBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
@@ -79,8 +94,9 @@ void CudaBackend::attention_backward(const AttentionInput& in, const AttentionLa
   kernels::attention_backward(type(), t, stream());
 }
 
-void CudaBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column, const Ints& index,
-                                const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
+void CudaBackend::attend_cached(const AttentionInput& in, const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y,
+                                const Tensor& weights) {
+  const auto& [q, kv, q_column, k_column, v_column, relative] = in;
   const int64_t D = y.columns(), rows = static_cast<int64_t>(offsets.size()) - 1;
   CHECK(rows >= 0 && D % heads == 0 && q_column + D <= q.columns() && k_column + D <= kv.columns() && v_column + D <= kv.columns() &&
             q.rows() >= rows && y.rows() >= rows && q.dtype() == activation_ && kv.dtype() == activation_,
@@ -98,7 +114,8 @@ void CudaBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor&
                           .heads = heads,
                           .width = D / heads,
                           .y = at(y),
-                          .weights = at<float>(weights)},
+                          .weights = at<float>(weights),
+                          .relative = relative_task(relative, rows, heads)},
                          stream());
 }
 

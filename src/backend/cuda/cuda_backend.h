@@ -79,6 +79,7 @@ class CudaBackend final : public Backend {
   const int32_t* send(size_t slot, std::span<const int32_t> numbers);
   kernels::Attention attention_task(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& lse, int64_t rows,
                                     int64_t D) const;
+  kernels::Relative relative_task(const RelativeBins&, int64_t rows, int64_t heads) const;
   kernels::GlobalAttention global_attention_task(const GlobalAttention&, const AttentionLayout&, const Tensor& weights) const;
   kernels::Codes codes_of(const CodeLayout& layout, int64_t count);
   void add_counts(const double* parts, int64_t n, const Tensor& sum);

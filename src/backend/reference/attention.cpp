@@ -15,6 +15,10 @@ Dropout of_head(Dropout d, int64_t head) {
 
 }  // namespace
 
+double ReferenceBackend::relative_score(const RelativeBins& r, int64_t row, int64_t head, int64_t ahead) {
+  return r.reach > 0 ? at(r.scores, row, head * r.bins() + r.bin(ahead)) : 0;
+}
+
 void ReferenceBackend::clear(const Tensor& t, int64_t column, int64_t D) {
   for (int64_t n = 0; n < t.rows(); ++n)
     for (int64_t c = 0; c < D; ++c) at(t, n, column + c) = 0;
@@ -28,7 +32,7 @@ std::vector<double> ReferenceBackend::probabilities(const AttentionInput& in, co
   double sum = 0;
   for (int64_t j = 0; j < length; ++j) {
     for (int64_t c = 0; c < dh; ++c) p[j] += at(in.q, i, in.q_column + h * dh + c) * at(in.kv, layout.key[b] + j, in.k_column + h * dh + c);
-    p[j] /= std::sqrt(static_cast<double>(dh));
+    p[j] = (p[j] + relative_score(in.relative, i, h, j - (i - layout.query[b]))) / std::sqrt(static_cast<double>(dh));
   }
   const double top = *std::max_element(p.begin(), p.end());
   for (double v : p) sum += std::exp(v - top);
@@ -42,6 +46,7 @@ void ReferenceBackend::attention(const AttentionInput& in, const AttentionLayout
                                  const Tensor& lse) {
   const int64_t D = y.columns(), dh = D / layout.heads;
   clear(y.rows(layout.query.back(), y.rows()), 0, D);
+  if (in.relative.reach > 0) in.relative.mass.zero();
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
     for (int64_t h = 0; h < layout.heads; ++h) {
       const Dropout masks = of_head(d, layout.first_head + h);
@@ -52,6 +57,9 @@ void ReferenceBackend::attention(const AttentionInput& in, const AttentionLayout
           for (size_t j = 0; j < p.size(); ++j) sum += p[j] * keep(masks, i, j) * at(in.kv, layout.key[b] + j, in.v_column + h * dh + c);
           y.data<double>()[i * D + h * dh + c] = sum;
         }
+        for (size_t j = 0; j < p.size() && in.relative.reach > 0; ++j)
+          at(in.relative.mass, i, h * in.relative.bins() + in.relative.bin(static_cast<int64_t>(j) - (i - layout.query[b]))) +=
+              p[j] * keep(masks, i, j);
       }
     }
 }
@@ -63,6 +71,8 @@ void ReferenceBackend::attention_backward(const AttentionInput& in, const Attent
   clear(dq, in.q_column, D);
   clear(dkv, in.k_column, D);
   clear(dkv, in.v_column, D);
+  const RelativeBins& relative = in.relative;
+  if (relative.reach > 0) relative.dscores.zero();
   for (size_t b = 0; b + 1 < layout.query.size(); ++b)
     for (int64_t h = 0; h < layout.heads; ++h) {
       const Dropout masks = of_head(d, layout.first_head + h);
@@ -70,14 +80,19 @@ void ReferenceBackend::attention_backward(const AttentionInput& in, const Attent
         const std::vector<double> p = probabilities(in, layout, b, h, i, dh, lse, false);
         std::vector<double> dp(p.size(), 0.0);
         double dot = 0;
+        const auto column = [&](size_t j) {  // of the key's bin
+          return h * relative.bins() + relative.bin(static_cast<int64_t>(j) - (i - layout.query[b]));
+        };
         for (size_t j = 0; j < p.size(); ++j) {
           for (int64_t c = 0; c < dh; ++c) dp[j] += at(dy, i, h * dh + c) * at(in.kv, layout.key[b] + j, in.v_column + h * dh + c);
+          if (relative.reach > 0) dp[j] += at(relative.dmass, i, column(j));
           dp[j] *= keep(masks, i, j);
           dot += p[j] * dp[j];
         }
         for (size_t j = 0; j < p.size(); ++j) {
           const int64_t key = layout.key[b] + j;
           const double ds = p[j] * (dp[j] - dot) * scale;
+          if (relative.reach > 0) at(relative.dscores, i, column(j)) += ds;
           for (int64_t c = 0; c < dh; ++c) {
             at(dq, i, in.q_column + h * dh + c) += ds * at(in.kv, key, in.k_column + h * dh + c);
             at(dkv, key, in.k_column + h * dh + c) += ds * at(in.q, i, in.q_column + h * dh + c);
@@ -88,9 +103,11 @@ void ReferenceBackend::attention_backward(const AttentionInput& in, const Attent
     }
 }
 
-void ReferenceBackend::attend_cached(const Tensor& q, int64_t q_column, const Tensor& kv, int64_t k_column, int64_t v_column,
-                                     const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y, const Tensor& weights) {
+void ReferenceBackend::attend_cached(const AttentionInput& in, const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y,
+                                     const Tensor& weights) {
+  const auto& [q, kv, q_column, k_column, v_column, relative] = in;
   if (weights) weights.zero();
+  if (relative.reach > 0) relative.mass.zero();
   const int64_t D = y.columns(), dh = D / heads;
   for (size_t r = 0; r + 1 < offsets.size(); ++r)
     for (int64_t h = 0; h < heads; ++h) {
@@ -99,12 +116,14 @@ void ReferenceBackend::attend_cached(const Tensor& q, int64_t q_column, const Te
       double top = -INFINITY, sum = 0;
       for (int64_t j = 0; j < length; ++j) {
         for (int64_t c = 0; c < dh; ++c) p[j] += at(q, r, q_column + h * dh + c) * at(kv, index[offsets[r] + j], k_column + h * dh + c);
-        p[j] /= std::sqrt(static_cast<double>(dh));
+        p[j] = (p[j] + relative_score(relative, static_cast<int64_t>(r), h, j + 1 - length)) / std::sqrt(static_cast<double>(dh));
         top = std::max(top, p[j]);
       }
       for (double& v : p) sum += v = std::exp(v - top);
       for (int64_t j = 0; j < length && weights; ++j)
         weights.data<float>()[offsets[r] + j] += static_cast<float>(p[j] / sum / static_cast<double>(heads));
+      for (int64_t j = 0; j < length && relative.reach > 0; ++j)
+        at(relative.mass, r, h * relative.bins() + relative.bin(j + 1 - length)) += p[j] / sum;
       for (int64_t c = 0; c < dh; ++c) {
         double out = 0;
         for (int64_t j = 0; j < length; ++j) out += p[j] / sum * at(kv, index[offsets[r] + j], v_column + h * dh + c);

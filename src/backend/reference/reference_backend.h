@@ -29,6 +29,8 @@ class ReferenceBackend final : public Backend {
     return bits < d.threshold() ? 0 : static_cast<double>(d.scale());
   }
   static void clear(const Tensor& t, int64_t column, int64_t D);
+  // What a relative position adds to a score; 0 without them.
+  static double relative_score(const RelativeBins& r, int64_t row, int64_t head, int64_t ahead);
   static std::vector<double> probabilities(const AttentionInput&, const AttentionLayout&, size_t b, int64_t h, int64_t i, int64_t dh,
                                            const Tensor& lse, bool store);
   std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(1);

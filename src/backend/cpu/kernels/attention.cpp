@@ -23,6 +23,42 @@ inline void drop_row(const AttentionTask& t, int64_t query, int64_t limit, const
   });
 }
 
+inline void put(float* p, float x) { *p = x; }
+inline void put(bf16* p, float x) { store(p, splat(x), 1); }
+
+// The keys of a query at `place` by bin, of `keys` keys: bin 0 has those before `near`, the last one those from `far` on, and each bin
+// between them one key.
+struct KeysOfBins {
+  KeysOfBins(int64_t reach, int64_t place, int64_t keys)
+      : shift(reach - place), near(std::clamp<int64_t>(place - reach + 1, 0, keys)), far(std::clamp<int64_t>(place + reach, near, keys)) {}
+  int64_t shift;  // bin - key
+  int64_t near, far;
+};
+
+// score[j * step] += scale * bins of key j, for j < keys.
+inline void add_bins(const float* bins, int64_t reach, int64_t place, int64_t keys, float scale, float* score, int64_t step) {
+  const KeysOfBins of(reach, place, keys);
+  const float first = scale * bins[0], last = scale * bins[2 * reach];
+  for (int64_t j = 0; j < of.near; ++j) score[j * step] += first;
+  for (int64_t j = of.near; j < of.far; ++j) score[j * step] += scale * bins[j + of.shift];
+  for (int64_t j = of.far; j < keys; ++j) score[j * step] += last;
+}
+
+// bins = scale * the sums by bin of x[j * step], for j < keys.
+template <class T>
+void sum_bins(const float* x, int64_t step, int64_t reach, int64_t place, int64_t keys, float scale, T* bins) {
+  const KeysOfBins of(reach, place, keys);
+  float first = 0, last = 0;
+  for (int64_t j = 0; j < of.near; ++j) first += x[j * step];
+  for (int64_t j = of.far; j < keys; ++j) last += x[j * step];
+  put(bins, scale * first);
+  for (int64_t b = 1; b < 2 * reach; ++b) {
+    const int64_t j = b - of.shift;
+    put(bins + b, j >= of.near && j < of.far ? scale * x[j * step] : 0);
+  }
+  put(bins + 2 * reach, scale * last);
+}
+
 template <class T>
 void attention(const AttentionTask& t, float* scratch) {
   const int64_t d = padded(t.head_width), kp = padded(t.keys);
@@ -38,8 +74,11 @@ void attention(const AttentionTask& t, float* scratch) {
   for (int64_t i = 0; i < t.queries; ++i) {
     float* row = s + i * kp;
     const int64_t limit = visible(t, i);
+    const RelativeTask& r = t.relative;
+    if (r.reach > 0) add_bins(r.scores + i * r.stride, r.reach, i, limit, t.scale, row, 1);
     t.lse[i * t.lse_stride] = softmax_row(row, limit, kp);
     if (t.mask.threshold) drop_row(t, i, limit, row, row);
+    if (r.reach > 0) sum_bins(row, 1, r.reach, i, limit, 1.0f, static_cast<T*>(r.mass) + i * r.stride);
   }
   product(t.queries, d, t.keys, s, kp, 1, v, d, out, d);
   narrow_rows<T>(out, d, t.queries, t.head_width, 1.0f, t.y, t.ldy);
@@ -73,6 +112,11 @@ void attention_backward(const AttentionTask& t, float* scratch) {
     float* grad = ds + i * kp;
     const int64_t limit = visible(t, i);
     const float lse = t.lse[i * t.lse_stride];
+    const RelativeTask& r = t.relative;
+    if (r.reach > 0) {
+      add_bins(r.scores + i * r.stride, r.reach, i, limit, t.scale, row, 1);
+      add_bins(r.dmass + i * r.stride, r.reach, i, limit, 1.0f, grad, 1);
+    }
     for (int64_t j = 0; j < kp; j += L) store(row + j, exponential(load(row + j) - lse));
     for (int64_t j = limit; j < kp; ++j) {
       row[j] = 0;
@@ -87,6 +131,7 @@ void attention_backward(const AttentionTask& t, float* scratch) {
     for (int64_t j = 0; j < kp; j += L) dots += load(row + j) * load(grad + j);
     const float dot = sum(dots);
     for (int64_t j = 0; j < kp; j += L) store(grad + j, load(row + j) * (load(grad + j) - dot));
+    if (r.reach > 0) sum_bins(grad, 1, r.reach, i, limit, t.scale, static_cast<T*>(r.dscores) + i * r.stride);
   }
   product(t.queries, d, t.keys, ds, kp, 1, k, d, result, d);
   product(t.keys, d, t.queries, ds, 1, kp, q, d, dk, d);  // q carries the scale
@@ -125,18 +170,15 @@ inline vf folded_by(vf x, int64_t step, Op op) {
 
 // The task of decoding: one row's query, and its keys and values, which are rows of a table.
 template <class T>
-struct CachedRows {
+struct CachedRows : CachedTask {
+  explicit CachedRows(const CachedTask& t)
+      : CachedTask(t), query(static_cast<const T*>(t.q)), keys(static_cast<const T*>(t.k)), values(static_cast<const T*>(t.v)) {}
   const T *query, *keys, *values;
-  int64_t stride, head_width, heads;
-  const int32_t* index;
-  int64_t length;
-  const int32_t* next;  // of the row that comes after this one: called for meanwhile
-  int64_t next_length;
 };
 
-// score [length, heads] = e^(scaled products of the query with the keys - the head's largest), in whole vectors, and share [heads] = 1 over
-// their sums by head. For head counts at which a vector holds the scores of one or more whole keys: then no lane is idle, and each head has
-// a fixed place in a vector.
+// score [length, heads] = e^(what it has + scaled products of the query with the keys - the head's largest), in whole vectors, and share
+// [heads] = 1 over their sums by head. For head counts at which a vector holds the scores of one or more whole keys: then no lane is idle,
+// and each head has a fixed place in a vector.
 template <class T>
 void vector_scores(const CachedRows<T>& in, float* score, float* share) {
   const int64_t heads = in.heads, keys = L / heads, width = heads * in.head_width;
@@ -150,10 +192,10 @@ void vector_scores(const CachedRows<T>& in, float* score, float* share) {
   for (int64_t first = 0; first < in.length; first += keys) {
     const T* key[L];
     for (int64_t i = 0, slot = 0; i < keys; ++i) {
-      const int64_t row = in.index[std::min(first + i, in.length - 1)] * in.stride;
+      const int64_t row = in.index[std::min(first + i, in.length - 1)] * in.ldkv;
       for (int64_t h = 0; h < heads; ++h) key[slot++] = in.keys + row + h * in.head_width;
       if (first + i >= in.next_length) continue;
-      const int64_t next = in.next[first + i] * in.stride;
+      const int64_t next = in.next[first + i] * in.ldkv;
       for (int64_t c = 0; c < width; c += 64 / static_cast<int64_t>(sizeof(T))) {
         __builtin_prefetch(in.keys + next + c, 0, 2);  // into the second level: the first is full of this row's
         __builtin_prefetch(in.values + next + c, 0, 2);
@@ -163,7 +205,7 @@ void vector_scores(const CachedRows<T>& in, float* score, float* share) {
     for (int64_t c = 0; c < in.head_width; c += L)
 #pragma GCC unroll 16
       for (int i = 0; i < L; ++i) dot[i] += load(query[i] + c) * load(key[i] + c);
-    vf scores = lane_sums(dot) * scale;
+    vf scores = load(score + first * heads) + lane_sums(dot) * scale;
     scores = lane < static_cast<int32_t>((in.length - first) * heads) ? scores : splat(-1e30f);
     top = max(top, scores);
     store(score + first * heads, scores);
@@ -189,8 +231,8 @@ void scalar_scores(const CachedRows<T>& in, float* score, float* share) {
     for (int64_t j = 0; j < in.length; ++j) {
       vf dot{};
       blocks(h * in.head_width, (h + 1) * in.head_width,
-             [&](int64_t c, auto w) { dot += load(in.query + c, w) * load(in.keys + in.index[j] * in.stride + c, w); });
-      top = std::max(top, score[j * in.heads + h] = sum(dot) * scale);
+             [&](int64_t c, auto w) { dot += load(in.query + c, w) * load(in.keys + in.index[j] * in.ldkv + c, w); });
+      top = std::max(top, score[j * in.heads + h] += sum(dot) * scale);
     }
     for (int64_t j = 0; j < in.length; ++j) {
       float& s = score[j * in.heads + h];
@@ -213,7 +255,7 @@ void mixed_values(const CachedRows<T>& in, const float* score, const float* shar
   }
   vf sums[N] = {};
   for (int64_t j = 0; j < in.length; ++j) {
-    const T* row = in.values + in.index[j] * in.stride + first;
+    const T* row = in.values + in.index[j] * in.ldkv + first;
 #pragma GCC unroll 16
     for (int v = 0; v < N; ++v) sums[v] += weight[v][j * in.heads] * load(row + v * L);
   }
@@ -222,32 +264,38 @@ void mixed_values(const CachedRows<T>& in, const float* score, const float* shar
 }
 
 template <class T>
-void attend_cached(const void* q, const void* kv, int64_t ldkv, int64_t k_column, int64_t v_column, const int32_t* index, int64_t length,
-                   const int32_t* next, int64_t next_length, int64_t head_width, int64_t heads, void* y, float* weights, float* scratch) {
-  const T* table = static_cast<const T*>(kv);
-  const CachedRows<T> in{
-      static_cast<const T*>(q), table + k_column, table + v_column, ldkv, head_width, heads, index, length, next, next_length};
-  const int64_t width = heads * head_width;
-  float *const score = scratch, *const share = scratch + padded(length * heads);
-  const bool whole = head_width % L == 0;  // vectors do not cross heads
-  (whole && L % heads == 0 ? vector_scores<T> : scalar_scores<T>)(in, score, share);
-  if (weights)
-    for (int64_t j = 0; j < length; ++j) {
+void attend_cached(const CachedTask& t, float* scratch) {
+  const CachedRows<T> in(t);
+  const int64_t width = t.heads * t.head_width, last = t.length - 1;  // the query's place
+  float *const score = scratch, *const share = scratch + padded(t.length * t.heads);
+  std::fill(score, share, 0.0f);
+  const RelativeTask& r = t.relative;
+  const int64_t bins = 2 * r.reach + 1;
+  if (r.reach > 0)
+    for (int64_t h = 0; h < t.heads; ++h)
+      add_bins(r.scores + h * bins, r.reach, last, t.length, 1.0f / std::sqrt(static_cast<float>(t.head_width)), score + h, t.heads);
+  const bool whole = t.head_width % L == 0;  // vectors do not cross heads
+  (whole && L % t.heads == 0 ? vector_scores<T> : scalar_scores<T>)(in, score, share);
+  if (r.reach > 0)
+    for (int64_t h = 0; h < t.heads; ++h)
+      sum_bins(score + h, t.heads, r.reach, last, t.length, share[h], static_cast<T*>(r.mass) + h * bins);
+  if (t.weights)
+    for (int64_t j = 0; j < t.length; ++j) {
       float total = 0;
-      for (int64_t h = 0; h < heads; ++h) total += score[j * heads + h] * share[h];
-      weights[j] = total / static_cast<float>(heads);
+      for (int64_t h = 0; h < t.heads; ++h) total += score[j * t.heads + h] * share[h];
+      t.weights[j] = total / static_cast<float>(t.heads);
     }
-  T* const out = static_cast<T*>(y);
+  T* const out = static_cast<T*>(t.y);
   if (whole) {
     int64_t c = 0, head = 0;
     for (; c + 8 * L <= width; c += 8 * L) mixed_values<8>(in, score, share, c, head, out);
     for (; c < width; c += L) mixed_values<1>(in, score, share, c, head, out);
     return;
   }
-  for (int64_t h = 0; h < heads; ++h)
-    blocks(h * head_width, (h + 1) * head_width, [&](int64_t column, auto w) {
+  for (int64_t h = 0; h < t.heads; ++h)
+    blocks(h * t.head_width, (h + 1) * t.head_width, [&](int64_t column, auto w) {
       vf value{};
-      for (int64_t j = 0; j < length; ++j) value += score[j * heads + h] * load(in.values + index[j] * ldkv + column, w);
+      for (int64_t j = 0; j < t.length; ++j) value += score[j * t.heads + h] * load(in.values + t.index[j] * t.ldkv + column, w);
       store(out + column, value * share[h], w);
     });
 }

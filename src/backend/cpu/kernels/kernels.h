@@ -18,6 +18,15 @@ struct Mask {  // a Dropout without its standard-library parts
   int64_t first_column = 0;
 };
 
+struct RelativeTask {  // RelativeBins of one head, or of all heads of a row; reach 0: none
+  int64_t reach;
+  int64_t stride;  // from row to row, elements
+  const float* scores;
+  void* mass;
+  const float* dmass;
+  void* dscores;
+};
+
 struct AttentionTask {
   const void* q;  // first query of the sentence, at the head's columns
   const void* k;
@@ -36,6 +45,22 @@ struct AttentionTask {
   void* dk;
   void* dv;
   int64_t ld_dq, ld_dkv;
+  RelativeTask relative;
+};
+
+struct CachedTask {  // one row; of attend_cached
+  const void* q;
+  const void* k;  // the table's first row, at the keys' columns
+  const void* v;
+  int64_t ldkv;
+  const int32_t* index;
+  int64_t length;
+  const int32_t* next;  // of the row that comes after this one, which may be prefetched
+  int64_t next_length;
+  int64_t head_width, heads;
+  void* y;
+  float* weights;  // [length] or nullptr
+  RelativeTask relative;
 };
 
 struct LstmTask {          // a LstmStep
@@ -145,9 +170,7 @@ struct Table {
   int64_t (*attention_scratch)(int64_t queries, int64_t keys, int64_t head_width);  // floats
   void (*attention)(const AttentionTask&, float* scratch);
   void (*attention_backward)(const AttentionTask&, float* scratch);
-  void (*attend_cached)(const void* q, const void* kv, int64_t ldkv, int64_t k_column, int64_t v_column, const int32_t* index,
-                        int64_t length, const int32_t* next, int64_t next_length, int64_t head_width, int64_t heads, void* y,
-                        float* weights, float* scratch);  // next: the index of the call that comes after this one
+  void (*attend_cached)(const CachedTask&, float* scratch);                                           // scratch: heads * (length + 1) + 16
   int64_t (*global_attention_scratch)(int64_t queries, int64_t keys, int64_t width, int64_t values);  // floats
   void (*global_attention)(const GlobalAttentionTask&, float* scratch);
   void (*global_attention_backward)(const GlobalAttentionTask&, float* scratch);

@@ -4,7 +4,7 @@
 namespace starling::STARLING_CUDA::kernels {
 namespace {
 
-template <class T, int W>
+template <class T, int W, bool kRelative>
 __global__ void __launch_bounds__(kMostThreads, 3) attention_kernel(Planned<Attention> all) {
   const Attention& t = all.task;
   const Plan& plan = all.plan;
@@ -46,6 +46,10 @@ __global__ void __launch_bounds__(kMostThreads, 3) attention_kernel(Planned<Atte
 #pragma unroll
       for (int n = 0; n < kKeys; ++n) {
         if (n * kLanes >= here) break;
+        if constexpr (kRelative)
+          if (i < p.queries)
+            s[r][n] += plan.scale * t.relative.scores[(p.first_row + i) * t.relative.stride +
+                                                      bin_at(t.relative, p.head, from + near + n * kLanes - p.first_query - i)];
         if (near + n * kLanes >= limit) s[r][n] = -INFINITY;
         largest = fmaxf(largest, s[r][n]);
       }
@@ -91,7 +95,8 @@ void attention(Type type, const Attention& t, cudaStream_t stream) {
     Plan plan = plan_of(t, W);
     plan.whole = whole_quads<T>({t.width, t.q_stride, t.kv_stride}, {t.q, t.k, t.v, t.y});
     const int64_t floats = (plan.query_tile + 2 * plan.key_tile) * kStride<W> + plan.query_tile * kScores;
-    launch(attention_kernel<T, W>, t.sentences * plan.query_tiles * t.heads * plan.pieces + t.idle, plan.query_tile / kWarpRows * kWarp,
+    launch(t.relative.reach > 0 ? attention_kernel<T, W, true> : attention_kernel<T, W, false>,
+           t.sentences * plan.query_tiles * t.heads * plan.pieces + t.idle, plan.query_tile / kWarpRows * kWarp,
            floats * static_cast<int64_t>(sizeof(float)), stream, Planned<Attention>{t, plan});
   });
 }

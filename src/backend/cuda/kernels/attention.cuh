@@ -119,6 +119,45 @@ __device__ __forceinline__ Part part_of(const Attention& t, int64_t pieces, int6
 // How many keys a query sees.
 __device__ __forceinline__ int visible(const Attention& t, int keys, int query) { return t.causal && query + 1 < keys ? query + 1 : keys; }
 
+// What the relative position of a key `ahead` places after a query stands at, among the bins of all heads.
+__device__ __forceinline__ int64_t bin_at(const Relative& r, int head, int ahead) {
+  const int reach = static_cast<int>(r.reach), within = ahead < -reach ? -reach : ahead > reach ? reach : ahead;
+  return head * (2 * r.reach + 1) + within + reach;
+}
+
+// Sums of one query and head by bin. A bin between the first and the last has one key, whose lane writes it. What the first and the last
+// one have is summed over the eight lanes that have a query's keys, and added to what is there.
+template <class T>
+struct Bins {
+  __device__ Bins(const Relative& r, int head, void* all, int64_t row)
+      : reach(static_cast<int>(r.reach)), bins(static_cast<T*>(all) + row * r.stride + head * (2 * r.reach + 1)) {}
+  __device__ void add(int ahead, float x) {
+    if (ahead <= -reach)
+      low += x;
+    else if (ahead >= reach)
+      high += x;
+    else
+      bins[ahead + reach] = narrow<T>(x);
+  }
+  __device__ void finish(bool writes) {
+    low = reduce_neighbours(low, Sum{}), high = reduce_neighbours(high, Sum{});
+    if (!writes) return;
+    bins[0] = narrow<T>(widen(bins[0]) + low);
+    bins[2 * reach] = narrow<T>(widen(bins[2 * reach]) + high);
+  }
+  int reach;
+  T* bins;
+  float low = 0, high = 0;
+};
+// Zeroes the bins of a part's queries, for its block.
+template <class T>
+__device__ void clear_bins(const Relative& r, const Part& p, void* all) {
+  const int64_t bins = 2 * r.reach + 1;
+  for (int64_t i = threadIdx.x; i < p.queries * bins; i += blockDim.x)
+    static_cast<T*>(all)[(p.first_row + i / bins) * r.stride + p.head * bins + i % bins] = narrow<T>(0);
+  __syncthreads();
+}
+
 // Zeroes the padding row of this block, among those before and behind the rows of the sentences.
 template <class T>
 __device__ void clear_idle(const int32_t* offsets, int64_t sentences, int64_t idle, void* x, int64_t stride, int64_t columns) {

@@ -5,6 +5,14 @@
 
 namespace starling::STARLING_CUDA::kernels {
 
+struct Relative {         // RelativeBins
+  int64_t reach, stride;  // stride: of rows; 0 and none without relative positions
+  const float* scores;
+  void* mass;
+  const float* dmass;
+  void* dscores;
+};
+
 struct Attention {
   const void *q, *k, *v;  // the first element of each; rows are a stride apart
   int64_t q_stride, kv_stride;
@@ -16,8 +24,11 @@ struct Attention {
   Mask mask;   // its key is the site's
   void* y;     // [rows, heads * width]
   float* lse;  // [rows, heads]
+  Relative relative;
 };
 void attention(Type, const Attention&, cudaStream_t);
+// Writes relative.mass, after attention() has written lse (relative.cu).
+void relative_mass(Type, const Attention&, cudaStream_t);
 
 struct AttentionBackward {
   Attention of;        // without y
@@ -40,6 +51,7 @@ struct AttendCached {
   int64_t rows, heads, width;  // width: of a head
   void* y;                     // [rows, heads * width]
   float* weights;              // or null
+  Relative relative;
 };
 void attend_cached(Type, const AttendCached&, cudaStream_t);
 

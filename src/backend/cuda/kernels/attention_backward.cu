@@ -6,7 +6,7 @@
 namespace starling::STARLING_CUDA::kernels {
 namespace {
 
-template <class T, int W>
+template <class T, int W, bool kRelative>
 __global__ void __launch_bounds__(kMostThreads) attention_backward_kernel(Planned<AttentionBackward> all) {
   const AttentionBackward& b = all.task;
   const Attention& t = b.of;
@@ -16,8 +16,14 @@ __global__ void __launch_bounds__(kMostThreads) attention_backward_kernel(Planne
     clear_idle<T>(t.key, t.sentences, blockIdx.x - work - t.idle, b.dk, b.dkv_stride, D);
     return clear_idle<T>(t.key, t.sentences, blockIdx.x - work - t.idle, b.dv, b.dkv_stride, D);
   }
-  if (blockIdx.x >= work) return clear_idle<T>(t.query, t.sentences, blockIdx.x - work, b.dq, b.dq_stride, D);
+  if (blockIdx.x >= work) {
+    if constexpr (kRelative)
+      clear_idle<T>(t.query, t.sentences, blockIdx.x - work, t.relative.dscores, t.relative.stride, t.relative.stride);
+    return clear_idle<T>(t.query, t.sentences, blockIdx.x - work, b.dq, b.dq_stride, D);
+  }
   const Part p = part_of(t, plan.pieces, 1, 0x7fffffff);
+  if constexpr (kRelative)
+    if (p.piece == 0) clear_bins<T>(t.relative, p, t.relative.dscores);
   const int near = lane() % kLanes, group = lane() / kLanes, first_own = warp() * kWarpRows, own = first_own + group;
   const int piece = p.piece * W;
   const uint64_t mask_key = dropout_head_key(t.mask.key, t.first_head + p.head);
@@ -55,6 +61,12 @@ __global__ void __launch_bounds__(kMostThreads) attention_backward_kernel(Planne
       kept[r] = i < queries ? kept_keys(t.mask, mask_key, row, k0, near) : 0;
 #pragma unroll
       for (int n = 0; n < kKeys; ++n) {
+        if constexpr (kRelative)
+          if (i < queries) {
+            const int64_t at = row * t.relative.stride + bin_at(t.relative, p.head, k0 + near + n * kLanes - q0 - i);
+            s[r][n] += plan.scale * t.relative.scores[at];
+            g[r][n] += t.relative.dmass[at];
+          }
         s[r][n] = near + n * kLanes < limit ? expf(s[r][n] - lse) : 0;
         g[r][n] = kept[r] >> n & 1 ? g[r][n] * t.mask.scale : 0;
       }
@@ -110,6 +122,15 @@ __global__ void __launch_bounds__(kMostThreads) attention_backward_kernel(Planne
             dropped[i * kScores + near + n * kLanes] = kept[r] >> n & 1 ? s[r][n] * t.mask.scale : 0;
             dscores[i * kScores + near + n * kLanes] = s[r][n] * (g[r][n] - product);
           }
+          if constexpr (kRelative)
+            if (p.piece == 0) {
+              const int seen = i < queries ? visible(t, p.keys, q0 + i) - k0 : 0, limit = seen < keys ? seen : keys;
+              Bins<T> bins(t.relative, p.head, t.relative.dscores, p.first_row + q0 + i);
+#pragma unroll
+              for (int n = 0; n < kKeys; ++n)
+                if (near + n * kLanes < limit) bins.add(k0 + near + n * kLanes - q0 - i, plan.scale * s[r][n] * (g[r][n] - product));
+              bins.finish(near == 0 && i < queries);
+            }
         }
       }
       __syncthreads();
@@ -181,9 +202,9 @@ void attention_backward(Type type, const AttentionBackward& b, cudaStream_t stre
     plan.whole = whole_quads<T>({t.width, t.q_stride, t.kv_stride, b.dq_stride, b.dkv_stride}, {t.q, t.k, t.v, b.dy, b.dq, b.dk, b.dv});
     const int64_t floats = (2 * plan.query_tile + plan.key_tile) * kStride<W> + plan.query_tile * kScores +
                            std::max(plan.key_tile * kStride<W>, plan.query_tile * kScores);
-    launch(attention_backward_kernel<T, W>, t.sentences * t.heads * plan.pieces + t.idle + b.idle_keys,
-           std::max(plan.query_tile, plan.key_tile) / kWarpRows * kWarp, floats * static_cast<int64_t>(sizeof(float)), stream,
-           Planned<AttentionBackward>{b, plan});
+    launch(t.relative.reach > 0 ? attention_backward_kernel<T, W, true> : attention_backward_kernel<T, W, false>,
+           t.sentences * t.heads * plan.pieces + t.idle + b.idle_keys, std::max(plan.query_tile, plan.key_tile) / kWarpRows * kWarp,
+           floats * static_cast<int64_t>(sizeof(float)), stream, Planned<AttentionBackward>{b, plan});
   });
 }
 

@@ -99,8 +99,8 @@ __device__ __forceinline__ float reduce_row(float x, Op op) {
 // Whether attention can use tensor cores: in bf16, with rows of whole, aligned eights and heads that fit a tile.
 inline bool fits_tiles(Type type, const Attention& t, std::initializer_list<int64_t> strides,
                        std::initializer_list<const void*> addresses) {
-  return type == Type::bf16 && t.width <= kTile && whole_eights({t.width, t.q_stride, t.kv_stride}, {t.q, t.k, t.v}) &&
-         whole_eights(strides, addresses);
+  return type == Type::bf16 && t.relative.reach == 0 && t.width <= kTile &&
+         whole_eights({t.width, t.q_stride, t.kv_stride}, {t.q, t.k, t.v}) && whole_eights(strides, addresses);
 }
 
 void attention_on_tiles(const Attention&, cudaStream_t);

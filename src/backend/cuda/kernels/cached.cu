@@ -3,8 +3,7 @@
 // at a time (online softmax), so that a list may have any length. For heads wider than W, a block has one piece of the result.
 #include <algorithm>
 
-#include "backend/cuda/kernels/attention.h"
-#include "backend/cuda/kernels/quads.cuh"
+#include "backend/cuda/kernels/attention.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
 namespace {
@@ -61,6 +60,39 @@ struct Seen {
   }
 };
 
+// What the relative position of key j adds to a product with the query, which stands at the last of `length` keys.
+__device__ __forceinline__ float relative_score(const AttendCached& t, int64_t row, int64_t head, int j, int length) {
+  if (t.relative.reach == 0 || j >= length) return 0;
+  return t.relative.scores[row * t.relative.stride + bin_at(t.relative, static_cast<int>(head), j + 1 - length)];
+}
+
+// The probabilities of each head by bin; scores are computed again. tops and sums: of this warp's heads.
+template <class T, int W>
+__device__ void sum_by_bin(const Cached& all, int64_t row, const int32_t* index, int length, const float* tops, const float* sums) {
+  const AttendCached& t = all.task;
+  const int near = lane() % kLanes, group = lane() / kLanes, warps = static_cast<int>(blockDim.x) / kWarp;
+  const int64_t bins = 2 * t.relative.reach + 1;
+  for (int64_t h = warp(); h < t.heads; h += warps) {
+    T* const own = static_cast<T*>(t.relative.mass) + row * t.relative.stride + h * bins;
+    for (int64_t b = lane(); b < bins; b += kWarp) own[b] = narrow<T>(0);
+    __syncwarp();
+    const Query<T, W> query(all, row, h, near);
+    float far = 0;  // of the first bin; the others have one key at most
+    for (int j0 = 0; j0 < length; j0 += kGroups) {
+      const int j = j0 + group < length ? j0 + group : length - 1;
+      const T* const k = static_cast<const T*>(t.k) + index[j] * t.kv_stride + h * t.width;
+      const float s = (reduce_neighbours(query.times(k, all), Sum{}) + relative_score(t, row, h, j, length)) * all.scale;
+      const float p = j0 + group < length ? expf(s - tops[h]) / sums[h] : 0;
+      if (j + 1 - length <= -t.relative.reach)
+        far += p;
+      else if (near == 0 && j0 + group < length)
+        own[j + 1 - length + t.relative.reach] = narrow<T>(p);
+    }
+    far = reduce_groups(far, Sum{});
+    if (lane() == 0) own[0] = narrow<T>(far);
+  }
+}
+
 template <class T, int W>
 __global__ void __launch_bounds__(kMostWarps* kWarp) attend_cached_kernel(Cached all) {
   const AttendCached& t = all.task;
@@ -84,7 +116,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) attend_cached_kernel(Cached
       }
 #pragma unroll
       for (int i = 0; i < kEach; ++i) {
-        s[i] = reduce_neighbours(s[i], Sum{}) * all.scale;
+        s[i] = (reduce_neighbours(s[i], Sum{}) + relative_score(t, row, h, j0 + kGroups * i + group, length)) * all.scale;
         if (j0 + kGroups * i + group >= length) s[i] = -INFINITY;
         largest = fmaxf(largest, s[i]);
       }
@@ -115,7 +147,9 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) attend_cached_kernel(Cached
       if (group == 0) store_quad(static_cast<T*>(t.y) + (row * t.heads + h) * t.width + c, scaled(x, share), t.width - c, all.whole);
     }
   }
-  if (t.weights == nullptr || piece > 0) return;
+  if (piece > 0) return;
+  if (t.relative.reach > 0) sum_by_bin<T, W>(all, row, index, length, tops, sums);
+  if (t.weights == nullptr) return;
   // The mean over heads, each key's in the order of heads: scores are computed again.
   __syncthreads();
   for (int j0 = kGroups * warp(); j0 < length; j0 += kGroups * warps) {
@@ -123,7 +157,9 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) attend_cached_kernel(Cached
     const T* const k = static_cast<const T*>(t.k) + index[j] * t.kv_stride;
     float total = 0;
     for (int64_t h = 0; h < t.heads; ++h) {
-      const float s = reduce_neighbours(Query<T, W>(all, row, h, near).times(k + h * t.width, all), Sum{}) * all.scale;
+      const float s =
+          (reduce_neighbours(Query<T, W>(all, row, h, near).times(k + h * t.width, all), Sum{}) + relative_score(t, row, h, j, length)) *
+          all.scale;
       total += expf(s - tops[h]) / sums[h];
     }
     if (near == 0 && j0 + group < length) t.weights[t.offsets[row] + j] = total / static_cast<float>(t.heads);
