@@ -90,10 +90,10 @@ bool add_integers(const SafetensorsFile& weights, const Parameter& p, const Ct2N
 // A weight under its name there; integers have a scale for each row.
 void add_weight(const Parameter& p, const Ct2Name& name, bool integers, int64_t first_position, Ct2Model& to) {
   const std::vector<double> values = p.value.to_doubles();
-  const bool vector = p.whole.rank() == 1, table = name.theirs.ends_with("encodings");
+  const bool vector = p.whole.rank() == 1;
   int64_t rows = p.whole[0], columns = vector ? 1 : p.whole[1];
   std::vector<float> elements(values.begin(), values.end());
-  if (table) {  // which begins with the first position there
+  if (name.theirs.ends_with("/encodings")) {  // which begin with the first position there
     elements.erase(elements.begin(), elements.begin() + first_position * columns);
     rows -= first_position;
   }
@@ -102,7 +102,7 @@ void add_weight(const Parameter& p, const Ct2Name& name, bool integers, int64_t 
     std::swap(rows, columns);
   }
   const std::vector<int64_t> shape = vector ? std::vector{rows} : std::vector{rows, columns};
-  if (vector || !integers || table) return to.add(name.theirs, shape, kF32, element_bytes(elements));
+  if (vector || !integers || name.positions) return to.add(name.theirs, shape, kF32, element_bytes(elements));
   std::vector<int8_t> rounded(elements.size());
   std::vector<float> scales;
   for (int64_t r = 0; r < rows; ++r) {
@@ -146,7 +146,7 @@ std::vector<std::pair<std::string, std::string>> ct2_files(FileSystem& files, co
   };
   if (c.tied_embeddings == TiedEmbeddings::all) alias(kSource, kTarget);
   if (c.tied_embeddings != TiedEmbeddings::none) alias("decoder/projection/weight", kTarget);
-  if (c.position_table == 0 && c.first_position != 1) {  // CTranslate2's own sinusoids begin with 1
+  if (c.relative_positions == 0 && c.position_table == 0 && c.first_position != 1) {  // CTranslate2's own sinusoids begin with 1
     std::vector<float> table;
     for (int64_t p = 0; p < positions; ++p)
       for (int64_t k = 0; k < c.width; ++k) table.push_back(static_cast<float>(sinusoid(c.first_position + p, k, c.width)));

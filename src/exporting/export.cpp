@@ -69,7 +69,8 @@ NamedFiles marian_files(const LoadedModel& model, bool bergamot, bool integers, 
 }
 
 void note_positions(const ModelConfig& c, Notes& notes) {
-  if (c.position_table == 0 && c.first_position != 1) notes.push_back("note       sentences may have at most 2,048 tokens there");
+  if (c.relative_positions == 0 && c.position_table == 0 && c.first_position != 1)
+    notes.push_back("note       sentences may have at most 2,048 tokens there");
 }
 
 NamedFiles ctranslate2_files(FileSystem& system, const LoadedModel& model, bool integers, Notes& notes) {

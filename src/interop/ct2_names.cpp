@@ -30,6 +30,10 @@ std::vector<Ct2Name> ct2_names(const ModelConfig& c) {
     for (int64_t i = 0; i < (decoder ? c.decoder_layers : c.encoder_layers); ++i) {
       const std::string ours = fmt::format("{}.{}", side, i), theirs = fmt::format("{}/layer_{}", side, i);
       add_layer(names, ours + ".attention.qkv", theirs + "/self_attention/linear_0");
+      if (c.relative_positions > 0) {
+        names.push_back({ours + ".attention.key.positions", theirs + kCt2RelativeKeys, false, false, true});
+        names.push_back({ours + ".attention.value.positions", theirs + kCt2RelativeValues, false, false, true});
+      }
       add_layer(names, ours + ".attention.out", theirs + "/self_attention/linear_1");
       add_norm(names, ours + ".attention", theirs + "/self_attention/layer_norm");
       if (decoder) {
@@ -43,7 +47,7 @@ std::vector<Ct2Name> ct2_names(const ModelConfig& c) {
       add_norm(names, ours + ".feed_forward", theirs + "/ffn/layer_norm");
     }
     if (c.norm == NormPlace::pre) add_norm(names, side, side + "/layer_norm");
-    if (c.position_table > 0) names.push_back({side + ".positions", side + "/position_encodings/encodings"});
+    if (c.position_table > 0) names.push_back({side + ".positions", side + "/position_encodings/encodings", false, false, true});
   }
   if (c.tied_embeddings == TiedEmbeddings::none) names.push_back({"decoder.output", "decoder/projection/weight"});
   if (c.output_bias) names.push_back({"decoder.output.bias", "decoder/projection/bias"});

@@ -13,7 +13,12 @@ struct Ct2Name {
   std::string ours, theirs;
   bool transposed = false;  // theirs is [out, in]
   bool optional = false;    // a bias, zeros if it is not there
+  bool positions = false;   // a table of positions, never in integers
 };
+
+// In the scope of a layer.
+constexpr const char *kCt2RelativeKeys = "/self_attention/relative_position_keys",
+                     *kCt2RelativeValues = "/self_attention/relative_position_values";
 
 // The activations by CTranslate2's numbers.
 constexpr std::array kCt2Activations{HiddenActivation::relu, HiddenActivation::gelu_tanh, HiddenActivation::swish, HiddenActivation::gelu,

@@ -102,8 +102,25 @@ class Ct2Architecture {
     if (scales[0] != scales[1]) refuse(fmt::format("embeddings times {} in the encoder and {} in the decoder", scales[0], scales[1]));
     if (std::abs(scales[0] - root) > 1e-5 * root) c.embedding_scale = scales[0];
   }
+  // The furthest relative position that the layers of a side tell apart; 0 if they have none.
+  int64_t reach(const std::string& side, int64_t layers) const {
+    int64_t rows = -1;
+    for (int64_t i = 0; i < layers; ++i)
+      for (const char* name : {kCt2RelativeKeys, kCt2RelativeValues}) {
+        const ForeignArray* const a = weight_in(file_, fmt::format("{}/layer_{}{}", side, i, name), where_);
+        const int64_t here = a ? rows_of(*a) : 0;
+        if (rows >= 0 && here != rows) refuse(fmt::format("tables of {} and of {} relative positions in the {}", rows, here, side));
+        rows = here;
+      }
+    if (rows > 0 && rows % 2 == 0) refuse(fmt::format("tables of {} relative positions, an even number,", rows));
+    return rows / 2;
+  }
   // A table that holds our sinusoids, from any first position on, is not kept: sentences may then be of any length.
   void positions(ModelConfig& c) const {
+    c.relative_positions = reach("encoder", c.encoder_layers);
+    if (const int64_t decoder = reach("decoder", c.decoder_layers); decoder != c.relative_positions)
+      refuse(fmt::format("{} relative positions in the encoder and {} in the decoder", c.relative_positions, decoder));
+    if (c.relative_positions > 0) return;  // in place of all others
     const std::string name = kPositions;
     const ForeignArray *source = weight_in(file_, "encoder" + name, where_), *target = weight_in(file_, "decoder" + name, where_);
     if (!source && !target) {

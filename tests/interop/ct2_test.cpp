@@ -55,6 +55,25 @@ TEST_F(Ct2Import, ListsAreCTranslate2sOwn) {
   expect_lists(import(kCt2Fixtures + "/v2-aren-transliteration-i8"), kCt2Fixtures + "/v2-aren-transliteration-i8/nbest-f32.txt", 1e-4);
 }
 
+// What CTranslate2 makes of them.
+TEST_F(Ct2Import, RelativePositionsAreCTranslate2s) {
+  const std::string from = kCt2Fixtures + "/relative-f16";
+  const LoadedModel loaded = import(from);
+  EXPECT_EQ(loaded.description.config.relative_positions, 6);
+  EXPECT_EQ(loaded.description.config.embedding_scale, 1);
+  SearchOptions search = loaded.description.search;
+  search.beam = 4, search.length_penalty = 0, search.allow_unknown = true;
+  Translator translator(*loaded.model, loaded.description.vocabularies, search);
+  const std::vector<std::string> expected = lines_of(from + "/expected.txt");
+  const auto found = translator.translate(lines_of(from + "/input.txt"));
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    const size_t tab = expected[i].find('\t');
+    EXPECT_EQ(found[i][0].text, expected[i].substr(0, tab)) << i;
+    EXPECT_NEAR(found[i][0].log_probability, std::stod(expected[i].substr(tab + 1)), 1e-4) << i;
+  }
+}
+
 // The best hypothesis, as int8 products are rounded elsewhere in another way.
 TEST_F(Ct2Import, IntegersTranslateAlike) {
   const std::string from = kCt2Fixtures + "/v2-aren-transliteration-i8";
