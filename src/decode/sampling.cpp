@@ -139,13 +139,12 @@ class Drawer {
 
 std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vocabulary, const PackedTokens& sources,
                                          std::span<const int64_t> ids, const SamplingOptions& options,
-                                         std::vector<std::vector<double>>* log_probabilities, const std::function<void()>& each_step) {
+                                         std::vector<SampleScores>* log_probabilities, const std::function<void()>& each_step) {
   const int64_t sentences = sources.sentences(), given = static_cast<int64_t>(options.prefix.size());
   const int64_t longest = longest_sentence(model.config());
   CHECK(static_cast<int64_t>(ids.size()) == sentences, "{} ids for {} sentences", ids.size(), sentences);
   std::vector<Samples> results(static_cast<size_t>(sentences), Samples(static_cast<size_t>(options.samples)));
-  if (log_probabilities)
-    log_probabilities->assign(static_cast<size_t>(sentences), std::vector<double>(static_cast<size_t>(options.samples)));
+  if (log_probabilities) log_probabilities->assign(static_cast<size_t>(sentences), SampleScores(static_cast<size_t>(options.samples)));
   std::vector<int64_t> limits;
   std::vector<Live> live;
   for (int32_t b = 0; b < sentences; ++b) {
@@ -187,8 +186,8 @@ std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vo
     for (const Live& l : live) {
       tokens_of(l).push_back(drawn.tokens[static_cast<size_t>(l.row)]);
       if (log_probabilities)
-        (*log_probabilities)[static_cast<size_t>(l.sentence)][static_cast<size_t>(l.sample)] +=
-            drawn.log_probabilities[static_cast<size_t>(l.row)];
+        (*log_probabilities)[static_cast<size_t>(l.sentence)][static_cast<size_t>(l.sample)].push_back(
+            static_cast<float>(drawn.log_probabilities[static_cast<size_t>(l.row)]));
     }
     std::erase_if(live, [&](const Live& l) {
       const int32_t token = tokens_of(l).back();

@@ -39,15 +39,17 @@ struct SamplingOptions {
 
 // One list of target tokens per sample. It ends with the end of sentence unless it was cut at the limit.
 using Samples = std::vector<std::vector<int32_t>>;
+// The log-probability of each of their tokens, nats.
+using SampleScores = std::vector<std::vector<float>>;
 
 // Draws options.samples independent samples for each source sentence (token ids ending with end of sentence). All are decoded as one batch,
 // and rows leave it when they end. Sample k (counted from options.first) of the sentence with id ids[b] depends only on (key, id, k) and
 // the model, up to the rounding of the logits: other sentences of the batch do not matter. `log_probabilities`, if given, gets the model's
-// own log-probability of each sample, in nats, as `starling score` gives it; not with a sharded model. `each_step`, if given, is called
-// before every step and may throw.
+// own log-probability of each token of each sample, in nats, as `starling score` gives it; not with a sharded model. `each_step`, if given,
+// is called before every step and may throw.
 std::vector<Samples> sample_translations(Model& model, const ModelVocabulary& vocabulary, const PackedTokens& sources,
                                          std::span<const int64_t> ids, const SamplingOptions& options,
-                                         std::vector<std::vector<double>>* log_probabilities = nullptr,
+                                         std::vector<SampleScores>* log_probabilities = nullptr,
                                          const std::function<void()>& each_step = {});
 
 }  // namespace starling

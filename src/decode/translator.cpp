@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/start_threads.h"
+#include "text/listed_pieces.h"
 
 namespace starling {
 namespace {
@@ -106,9 +107,9 @@ std::vector<std::vector<Hypothesis>> Translator::draw_batch(Worker& worker, std:
                                 .forbidden = options_.forbidden(),
                                 .min_length = options_.min_length,
                                 .blank = options_.blank_ids};
-  std::vector<std::vector<double>> log_probabilities;
+  std::vector<SampleScores> scores;
   const ModelVocabulary& vocabulary = worker.model->vocabulary();
-  std::vector<Samples> samples = sample_translations(*worker.model, vocabulary, sources, ids, options, &log_probabilities, [&] {
+  std::vector<Samples> samples = sample_translations(*worker.model, vocabulary, sources, ids, options, &scores, [&] {
     each_step();
     ++worker.work.steps;
   });
@@ -120,7 +121,8 @@ std::vector<std::vector<Hypothesis>> Translator::draw_batch(Worker& worker, std:
       h.length = static_cast<int64_t>(h.tokens.size());
       worker.work.rows += static_cast<int64_t>(options.prefix.size()) + h.length;
       if (!h.tokens.empty() && h.tokens.back() == vocabulary.end) h.tokens.pop_back();
-      h.log_probability = h.score = log_probabilities[b][k];
+      h.log_probabilities = std::move(scores[b][k]);
+      h.log_probability = h.score = std::accumulate(h.log_probabilities.begin(), h.log_probabilities.end(), 0.0);
     }
   return drawn;
 }

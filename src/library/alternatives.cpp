@@ -18,6 +18,7 @@ struct Alternative {
 // Adds what follows the first token.
 void append(Hypothesis& h, const Hypothesis& rest, size_t prefix) {
   h.tokens.insert(h.tokens.end(), rest.tokens.begin(), rest.tokens.end());
+  h.log_probabilities.insert(h.log_probabilities.end(), rest.log_probabilities.begin(), rest.log_probabilities.end());
   h.alignment.insert(h.alignment.end(), rest.alignment.begin(), rest.alignment.end());
   if (!rest.attention.empty())  // it has the prefix and the first token once more
     h.attention.insert(h.attention.end(), rest.attention.begin() + static_cast<ptrdiff_t>(prefix) + 1, rest.attention.end());

@@ -1,6 +1,7 @@
 #include "decode/sampling.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 #include "decode/framing.h"
@@ -30,7 +31,7 @@ SamplingOptions sampling_of(const v0::Sampling& asked, const SearchOptions& sear
           .top_p = asked.top_p};
 }
 
-Hypothesis drawn_hypothesis(std::vector<int32_t> tokens, double log_probability, const SearchOptions& search, int32_t end) {
+Hypothesis drawn_hypothesis(std::vector<int32_t> tokens, std::vector<float> scores, const SearchOptions& search, int32_t end) {
   Hypothesis h;
   h.length = std::ssize(tokens);
   if (!tokens.empty() && tokens.back() == end) {
@@ -38,8 +39,9 @@ Hypothesis drawn_hypothesis(std::vector<int32_t> tokens, double log_probability,
     tokens.pop_back();
   }
   h.tokens = std::move(tokens);
-  h.log_probability = log_probability;
-  h.score = log_probability / length_penalty(search, std::max<int64_t>(h.length, 1));
+  h.log_probabilities = std::move(scores);
+  h.log_probability = std::accumulate(h.log_probabilities.begin(), h.log_probabilities.end(), 0.0);
+  h.score = h.log_probability / length_penalty(search, std::max<int64_t>(h.length, 1));
   return h;
 }
 
@@ -71,13 +73,13 @@ std::vector<v0::Translation> v0::Translator::Impl::sampled(Strings sentences, co
         tokens.push_back(t.token);
         return options.on_token(step_of(which[t.sentence], t.sample, tokens, {t.token, t.log_probability, t.last}));
       };
-    std::vector<std::vector<double>> log_probabilities;
+    std::vector<SampleScores> scores;
     std::vector<Samples> samples =
-        sample_translations(*loaded_.model, loaded_.model->vocabulary(), sources, which, sampling, &log_probabilities, check);
+        sample_translations(*loaded_.model, loaded_.model->vocabulary(), sources, which, sampling, &scores, check);
     for (size_t b = 0; b < which.size(); ++b) {
       Candidates candidates;
       for (size_t k = 0; k < samples[b].size(); ++k) {
-        ::starling::Hypothesis h = drawn_hypothesis(std::move(samples[b][k]), log_probabilities[b][k], search, target.eos());
+        ::starling::Hypothesis h = drawn_hypothesis(std::move(samples[b][k]), std::move(scores[b][k]), search, target.eos());
         std::string text = target.decode(h.tokens);
         candidates.push_back({std::move(text), std::move(h)});
       }

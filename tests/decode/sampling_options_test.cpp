@@ -97,21 +97,21 @@ TEST(SamplingOptions, LogProbabilitiesAreTheModelsOwn) {
     o.top_k = top_k, o.temperature = 1.7, o.prefix = {7, 8};
     const Sequences rules{{6}, {5, 5}};
     o.forbidden = ForbiddenTokens(rules, 2);
-    std::vector<std::vector<double>> log_probabilities;
+    std::vector<SampleScores> log_probabilities;
     const Samples drawn = sample_translations(m, m.vocabulary(), one_source(), ids, o, &log_probabilities)[0];
     ASSERT_EQ(log_probabilities.at(0).size(), 30u);
     SearchOptions search;
     search.suppress_ids = rules, search.no_repeat_ngram = 2;
     for (size_t k = 0; k < drawn.size(); ++k) {
       Prefix text = o.prefix;
-      double expected = 0;
-      for (const int32_t t : drawn[k]) {
-        expected += log_softmax(m.logits(0, text))[t];
+      ASSERT_EQ(log_probabilities[0][k].size(), drawn[k].size());
+      for (size_t i = 0; i < drawn[k].size(); ++i) {
+        const int32_t t = drawn[k][i];
+        EXPECT_NEAR(log_probabilities[0][k][i], log_softmax(m.logits(0, text))[t], 1e-5);
         text.push_back(t);
         EXPECT_TRUE(obeys(text, search)) << ::testing::PrintToString(text);
         EXPECT_NE(t, 0) << "the unknown symbol";
       }
-      EXPECT_NEAR(log_probabilities[0][k], expected, 1e-5);
       EXPECT_LE(drawn[k].size(), 6u);
     }
   }
