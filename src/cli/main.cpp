@@ -36,6 +36,7 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& behind_dashes) {
   add_watch(app);
   add_doctor(app);
   add_tune_search(app);
+  add_calibrate(app);
   add_score(app);
   add_evaluate(app);
   add_average(app);

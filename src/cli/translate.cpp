@@ -101,6 +101,7 @@ class Output : public ResultFile {
     std::ostream& out = stream();
     LineFormat format = a.lines;
     format.list = a.n_best > 1;
+    format.confidence = confidence_;
     for (size_t i = 0; i < translations.size(); ++i) {
       if (!kept[i].empty()) translations[i].front().text = kept[i];
       out << translation_lines(translations[i], count_++, lines[i], translator, format);
@@ -113,9 +114,11 @@ class Output : public ResultFile {
     flush(count_);
   }
   int64_t count() const { return count_; }
+  void set_confidence(const ConfidenceModel* confidence) { confidence_ = confidence; }
 
  private:
   int64_t count_ = 0;
+  const ConfidenceModel* confidence_ = nullptr;
 };
 
 // Refuses to overwrite an input. Called before anything is loaded, and again when the model's directory is known.
@@ -268,6 +271,7 @@ void run_translate(const TranslateArguments& a) {
   ModelDescription description = shards.describe(*files, usable(a.models.front()), choice);
   const LoadedModel loaded = load_model(*files, std::move(description), choice, shards.group());
   refuse_own_inputs(a, output.written_path(), loaded.description.directory);
+  if (a.confidence) output.set_confidence(&loaded.confidence.require());
   std::deque<LoadedModel> others;  // of an ensemble
   std::vector<EnsembleMember> members;
   for (size_t m = 1; m < a.models.size(); ++m) {

@@ -23,6 +23,7 @@ void check_document(const TranslateArguments& a) {
   const std::pair<bool, const char*> for_lines[] = {{a.lines.alignment || a.lines.soft_alignment, "--alignment"},
                                                     {a.sampling, "--sampling"},
                                                     {a.lines.scores.has_value(), "--word-scores"},
+                                                    {a.confidence, "--confidence"},
                                                     {a.tsv, "--tsv"},
                                                     {a.form.source_pieces, "--source-pieces"},
                                                     {a.form.target_pieces, "--target-pieces"}};
@@ -97,6 +98,10 @@ void add_line_options(CLI::App& verb, TranslateArguments& a) {
       ->check(CLI::IsMember({"words", "pieces"}));
   verb.add_flag("--translate-all", a.all_lines, "also translates what has no letter, such as numbers and times, which else stays as it is")
       ->group(kFurtherGroup);
+  verb.add_flag(
+      "--confidence", a.confidence,
+      "follows each text with ||| Confidence= and the share of its words that is probably right, WordConfidence= and how probably "
+      "each of them is; needs starling calibrate");
   verb.add_flag("--tsv", a.tsv, "each line of the input is a source and, after a tab, the text that its translation begins with")
       ->group(kFurtherGroup);
   verb.add_flag("--source-pieces", a.form.source_pieces, "the input is pieces of the source vocabulary with spaces between them")

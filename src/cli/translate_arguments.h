@@ -22,7 +22,8 @@ struct TranslateArguments {
   std::string format = "auto", source_language, target_language;
   LineFormat lines;
   bool all_lines = false;  // also those without letters
-  bool tsv = false;        // a line is a source, a tab, and the beginning of its translation
+  bool confidence = false;
+  bool tsv = false;  // a line is a source, a tab, and the beginning of its translation
   Translator::Form form;
   std::vector<double> weights;  // of an ensemble
   bool sampling = false;

@@ -6,14 +6,13 @@
 #include <filesystem>
 #include <iostream>
 
-#include "base/lock.h"
 #include "base/messages.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/search_arguments.h"
 #include "cli/verbs.h"
-#include "data/corpus.h"
 #include "decode/framing.h"
+#include "evaluation/development_text.h"
 #include "evaluation/text_roles.h"
 #include "storage/outputs.h"
 
@@ -63,39 +62,6 @@ class SweepProgress {
   TaskProgress progress_{"tune-search", screen_};
 };
 
-struct Text {
-  std::vector<std::string> sources, references;
-};
-Text read_text(const SweepArguments& a) {
-  Text text;
-  PairReader reader({a.source, a.target, "", 1});
-  for (std::string_view source, target; reader.next(source, target);)
-    text.sources.emplace_back(source), text.references.emplace_back(target);
-  if (text.sources.empty()) throw DataError(fmt::format("{}: no sentences; name a text to tune on with --source", a.source));
-  return text;
-}
-
-// Locks the run of a checkpoint, so that no training replaces it in the meantime; returns null for a directory outside a run. Throws
-// ConfigError if the directory cannot be changed.
-std::unique_ptr<FileLock> reserve(FileSystem& files, const std::string& directory) {
-  if (!files.exists(join_path(directory, "manifest.json")))
-    throw ConfigError(fmt::format(
-        "{}: has no manifest.json, so its files cannot be replaced safely; use --dry-run and put the best values into decode.yml",
-        directory));
-  const std::string parent = parent_path(directory);
-  const std::string run = file_name(parent) == "checkpoints" ? parent_path(parent) : parent;
-  std::unique_ptr<FileLock> lock;
-  if (const std::string path = join_path(run, "lock"); files.exists(path)) {
-    lock = FileLock::try_acquire(path);
-    if (!lock)
-      throw ConfigError(
-          fmt::format("{}: another process (training or tune-search) uses this directory; wait for it, tune a copy of {}, or use --dry-run",
-                      run, directory));
-  }
-  require_updatable(files, directory);
-  return lock;
-}
-
 Part report_part(const SweepArguments& a, const SearchOptions& search, size_t sentences, std::span<const SearchTrial> trials) {
   const SearchTrial& best = best_trial(trials, a.tune.metric);
   const nlohmann::ordered_json report = {{"schema", "starling-search-1"},
@@ -122,8 +88,8 @@ void run_tune_search(SweepArguments& a) {
   const std::vector<NamedPath> inputs{{"--source", a.source}, {"--target", a.target}};
   for (const char* name : {"decode.yml", "search.json", "manifest.json"})
     if (!a.dry_run) refuse_own_input({"what is written", join_path(directory, name)}, inputs);
-  const auto lock = a.dry_run ? nullptr : reserve(*files, directory);
-  const Text text = read_text(a);
+  const auto lock = a.dry_run ? nullptr : reserve_model(*files, directory, "use --dry-run and put the best values into decode.yml");
+  const DevelopmentText text = read_development_text(a.source, a.target);
   const TokenizerChoice choice = choose_tokenizer(a.tokenize, {&text.references, 1});
   tell(choice);
   a.tune.tokenizer = choice.tokenizer;

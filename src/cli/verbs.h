@@ -18,6 +18,7 @@ void add_serve(CLI::App& app);
 void add_watch(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_tune_search(CLI::App& app);
+void add_calibrate(CLI::App& app);
 void add_score(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_average(CLI::App& app);

@@ -260,7 +260,8 @@ std::unique_ptr<Model> read_model(FileSystem& files, const ModelDescription& des
 LoadedModel load_model(FileSystem& files, const std::string& path, Backend& backend) {
   ModelDescription description = describe_model(files, path);
   auto model = read_model(files, description, backend, false);
-  return {std::move(description), nullptr, std::move(model), ""};
+  FoundConfidence confidence = find_confidence(files, description.directory);
+  return {std::move(description), nullptr, std::move(model), "", std::move(confidence)};
 }
 
 LoadedModel load_model(FileSystem& files, const std::string& path, const DeviceChoice& choice, ShardGroup* shards) {
@@ -278,7 +279,8 @@ LoadedModel load_model(FileSystem& files, ModelDescription description, const De
   auto backend = make_backend(resolved);
   auto model = read_model(files, description, *backend, integers, shards);
   if (integers && !description.quantized) quantize_all(*model);
-  return {std::move(description), std::move(backend), std::move(model), resolved.precision};
+  FoundConfidence confidence = find_confidence(files, description.directory);
+  return {std::move(description), std::move(backend), std::move(model), resolved.precision, std::move(confidence)};
 }
 
 LoadedModel load_beside(FileSystem& files, const std::string& path, const LoadedModel& first) {

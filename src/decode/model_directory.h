@@ -10,6 +10,7 @@
 
 #include "backend/device_choice.h"
 #include "decode/beam_search.h"
+#include "decode/confidence.h"
 #include "models/model.h"
 #include "storage/checkpoint.h"
 #include "text/languages.h"
@@ -75,6 +76,7 @@ struct LoadedModel {
   std::unique_ptr<Backend> backend;  // the model's own backend, if any
   std::unique_ptr<Model> model;
   std::string precision;  // the precision requested or resolved from "auto"; empty with an external backend
+  FoundConfidence confidence = {};
 };
 // Loads a model on an external backend, which must outlive it. 8-bit weights become floats.
 LoadedModel load_model(FileSystem& files, const std::string& path, Backend& backend);

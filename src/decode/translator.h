@@ -83,6 +83,9 @@ class Translator {
   std::vector<double> word_scores(const Translation& translation, AlignmentUnit unit) const {
     return unit_scores(translation.hypothesis, vocabularies_.target(), unit);
   }
+  Confidence confidence(const Translation& translation, const ConfidenceModel& model) const {
+    return model.of(translation.hypothesis, vocabularies_.target());
+  }
 
   // Sets the search options from now on.
   void set_search(const SearchOptions& options) {

@@ -301,6 +301,8 @@ class Quantizer {
     WholeWrite whole;
     files_.make_directories(parent_path(o_.output));
     std::vector<Part> parts = model_parts(*loaded_.model, d.config, d.languages, d.vocabularies, d.search, d.step);
+    if (const auto& confidence = loaded_.confidence.model)  // 8-bit weights change log-probabilities too little to matter to it
+      parts.push_back(confidence_part(*confidence, model_digest(files_, join_path(d.directory, "model.safetensors"))));
     parts.push_back(text_part("quantization.json", quantization_report(o_, result_).dump(2) + "\n"));
     publish_directory(files_, o_.output, d.step, parts);
     whole.done(o_.output + " is complete");

@@ -62,6 +62,10 @@ MetricScore corpus_chrf(Sentences hypotheses, Sentences references, const Evalua
 /// numbers.
 std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
 
+/// Returns for each word of the hypothesis whether the same search matches it with an equal word of the reference, moved or not: what
+/// word-level quality estimation calls OK.
+std::vector<bool> matched_words(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
+
 /// Returns the sentence GLEU (Wu et al., 2016) of token ids, 0 to 1: the smaller of precision and recall over all 1- to 4-grams; 0 if both
 /// are empty.
 double sentence_gleu(std::span<const std::int32_t> hypothesis, std::span<const std::int32_t> reference);

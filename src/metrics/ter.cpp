@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -164,6 +165,9 @@ using Rank = std::tuple<int, int, int, int>;
 struct Shift {
   Rank rank;
   Words words;  // after the shift; empty when there is no candidate
+
+  /// Returns what was in the order of the words before the shift in that of those after it.
+  Words apply(WordSpan before) const { return shifted(before, -std::get<2>(rank), std::get<1>(rank), -std::get<3>(rank)); }
 };
 
 // One round of the search for the best shift of the current words.
@@ -257,23 +261,47 @@ std::string prepared(const std::string& sentence, const TerOptions& options) {
   return options.normalized ? detail::normalize_for_ter(std::move(text), options.asian_support) : text;
 }
 
+// A hypothesis after all shifts that the search finds.
+struct ShiftedHypothesis {
+  Words places;  // by word: its position before the shifts
+  EditMatrix matrix;
+  int shifts = 0, distance = 0;
+};
+
+ShiftedHypothesis shift_all(WordSpan hypothesis, WordSpan reference) {
+  Words words(hypothesis.begin(), hypothesis.end());
+  ShiftedHypothesis all{Words(words.size()), EditMatrix(reference, static_cast<int>(words.size()))};
+  std::iota(all.places.begin(), all.places.end(), 0);
+  EditMatrix scratch = all.matrix;
+  int candidates = 0;
+  all.distance = all.matrix.fill(words, 0);
+  while (true) {
+    Shift shift = ShiftSearch(words, reference, all.matrix, scratch, candidates).best();
+    // A round that exhausts the candidates does not count, as in sacreBLEU.
+    if (candidates >= kMaxShiftCandidates || shift.words.empty() || std::get<0>(shift.rank) <= 0) break;
+    ++all.shifts;
+    all.places = shift.apply(all.places);
+    words = std::move(shift.words);
+    all.distance = all.matrix.fill(words, 0);
+  }
+  return all;
+}
+
 }  // namespace
 
 std::int64_t translation_edits(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference) {
   if (reference.empty()) return static_cast<std::int64_t>(hypothesis.size());
-  Words words(hypothesis.begin(), hypothesis.end());
-  EditMatrix matrix(reference, static_cast<int>(words.size())), scratch = matrix;
-  int candidates = 0, shifts = 0;
-  int distance = matrix.fill(words, 0);
-  while (true) {
-    Shift shift = ShiftSearch(words, reference, matrix, scratch, candidates).best();
-    // A round that exhausts the candidates does not count, as in sacreBLEU.
-    if (candidates >= kMaxShiftCandidates || shift.words.empty() || std::get<0>(shift.rank) <= 0) break;
-    ++shifts;
-    words = std::move(shift.words);
-    distance = matrix.fill(words, 0);
-  }
-  return shifts + distance;
+  const ShiftedHypothesis all = shift_all(hypothesis, reference);
+  return all.shifts + all.distance;
+}
+
+std::vector<bool> matched_words(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference) {
+  std::vector<bool> matched(hypothesis.size(), false);
+  if (reference.empty()) return matched;
+  const ShiftedHypothesis all = shift_all(hypothesis, reference);
+  const std::vector<std::uint8_t> wrong = align(all.matrix).hypothesis_wrong;
+  for (std::size_t i = 0; i < wrong.size(); ++i) matched[all.places[i]] = wrong[i] == 0;
+  return matched;
 }
 
 // Stores two whole numbers per sentence: the fewest edits over the references, and the words of all references, whose mean is the
