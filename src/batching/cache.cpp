@@ -10,7 +10,8 @@ constexpr int64_t kEntryBytes = 256;  // approximate size of an entry besides it
 int64_t size_of(const std::string& key, const Candidates& translations) {
   int64_t bytes = kEntryBytes + static_cast<int64_t>(key.size());
   for (const PartTranslation& c : translations)
-    bytes += static_cast<int64_t>(sizeof c + c.text.size() + 4 * (c.hypothesis.tokens.size() + c.hypothesis.alignment.size()));
+    bytes += static_cast<int64_t>(sizeof c + c.text.size() +
+                                  4 * (c.hypothesis.tokens.size() + c.hypothesis.alignment.size() + c.hypothesis.log_probabilities.size()));
   for (const PartTranslation& c : translations)
     for (const auto& row : c.hypothesis.attention) bytes += static_cast<int64_t>(sizeof row + 4 * row.size());
   return bytes;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -62,6 +63,7 @@ struct TextQuery {
   bool alternatives_asked = false;
   bool alignment = false;
   bool stream = false;  // the answer comes as events, sentence by sentence
+  bool confidence = false;
   bool billed = false;  // DeepL's answer includes the number of characters of each text
   std::string key;
 };
@@ -71,11 +73,23 @@ struct AlignedSpans {
   Range source, target;
 };
 
+// How probably a translated text is right, 0 to 1.
+struct TextConfidence {
+  struct Sentence {
+    std::string text;
+    double value = 0;
+    std::vector<std::pair<std::string, double>> words;
+  };
+  double value = 1;                 // the mean of all words; 1 for a text that is its own translation
+  std::vector<Sentence> sentences;  // as they were translated: without markup and placeholders at their ends
+};
+
 // The translation of a text.
 struct TranslatedText {
   std::string text;
   std::vector<std::string> alternatives;
   std::vector<AlignedSpans> alignment;
+  TextConfidence confidence;         // if it was asked for
   std::optional<Detected> detected;  // set if the source language was to be detected
 };
 

@@ -24,6 +24,16 @@ Json alignment_json(const std::vector<AlignedSpans>& spans) {
   return all;
 }
 
+Json confidence_json(const TextConfidence& confidence) {
+  Json sentences = Json::array();
+  for (const TextConfidence::Sentence& s : confidence.sentences) {
+    Json words = Json::array();
+    for (const auto& [text, value] : s.words) words.push_back({text, value});
+    sentences.push_back({{"text", s.text}, {"value", s.value}, {"words", words}});
+  }
+  return {{"value", confidence.value}, {"sentences", sentences}};
+}
+
 Json language_json(const std::string& code) { return {{"code", code}, {"name", language_name(code)}}; }
 
 // Returns a single value or a list, as the client sent its texts.
@@ -59,6 +69,7 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
   if (query.alternatives == 0) query.alternatives_asked = false;
   query.alignment = values.flag("alignment");
   query.stream = values.flag("stream");
+  query.confidence = values.flag("confidence");
   int64_t characters = 0;
   for (const std::string& text : query.texts) characters += characters_of(text);
   if (limits.characters >= 0 && characters > limits.characters)
@@ -74,6 +85,8 @@ HttpResponse translate_answer(const TextQuery& query, std::span<const Translated
     json["detectedLanguage"] =
         one_or_list(query, texts, [](const TranslatedText& t) { return detected_json(t.detected.value_or(Detected{})); });
   if (query.alignment) json["alignment"] = one_or_list(query, texts, [](const TranslatedText& t) { return alignment_json(t.alignment); });
+  if (query.confidence)
+    json["confidence"] = one_or_list(query, texts, [](const TranslatedText& t) { return confidence_json(t.confidence); });
   return json_response(200, json);
 }
 

@@ -94,7 +94,7 @@ std::string ServedModel::text() const {
 
 std::string files_state(const std::string& directory) {
   std::string state;
-  for (const char* name : {"", "/model.safetensors", "/config.yml", "/decode.yml"}) {
+  for (const char* name : {"", "/model.safetensors", "/config.yml", "/decode.yml", "/confidence.json"}) {
     struct stat s {};
     if (stat((directory + name).c_str(), &s) == 0)
       state += fmt::format("{}:{}:{}.{} ", s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
@@ -132,6 +132,7 @@ std::shared_ptr<ServedModel> load_found(FileSystem& files, FoundModel found, con
     throw DataError(fmt::format(
         "{}: has changed while it was read, and may be half of one model and half of another; make a new model beside it and rename it",
         directory));
+  if (!loaded.confidence.model && files.exists(join_path(directory, kConfidenceFile))) options.on_demand.say(loaded.confidence.why_not);
   for (const SearchOptions& search : searches_of(loaded.description, found.directions, options))
     if (TagCheck(loaded.description.vocabularies.source(), search).needs_tags())
       options.on_demand.say(

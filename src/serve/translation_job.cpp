@@ -43,6 +43,23 @@ std::vector<PartTranslation> of_rank(std::span<const Candidates> translations, s
   return all;
 }
 
+// Returns the confidence of a text whose parts have these best translations.
+TextConfidence confidence_of(std::span<const PartTranslation> parts, const ConfidenceModel& model, const Vocabulary& target) {
+  TextConfidence all;
+  double sum = 0, words = 0;
+  for (const PartTranslation& part : parts) {
+    const Confidence found = model.of(part.hypothesis, target);
+    TextConfidence::Sentence& s = all.sentences.emplace_back();
+    s.text = part.text, s.value = found.sentence;
+    for (const Confidence::Word& w : found.words) {
+      s.words.emplace_back(part.text.substr(static_cast<size_t>(w.bytes.begin), static_cast<size_t>(w.bytes.count())), w.value);
+      sum += w.value, ++words;
+    }
+  }
+  if (!parts.empty()) all.value = words > 0 ? sum / words : 0;
+  return all;
+}
+
 class Job : public std::enable_shared_from_this<Job> {
  public:
   Job(ModelSet& models, const TextQuery& query, const JobOptions& options, double deadline, std::shared_ptr<JobSize> size,
@@ -76,7 +93,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void prepare(Group& group, size_t leg);
   void submit(Group& group, size_t leg, double now);
   void finish(Group& group, size_t leg, Scheduler::Outcome outcome);
-  void assemble(size_t text, std::span<const Candidates> translations, const Vocabularies& vocabularies);
+  void assemble(size_t text, std::span<const Candidates> translations, const LoadedModel& model);
   SentenceListeners follow(Group& group, bool tokens);
   void tell_rest(size_t text);
   const std::vector<std::string>& parts(size_t text, size_t leg) const {
@@ -147,6 +164,11 @@ void Job::find_routes() {
     if (group == groups_.end()) group = groups_.insert(group, {route, {}, {}});
     group->texts.push_back(i);
     size_->pivoted += route.legs.size() > 1;
+    if (query_.confidence && route.legs.size() > 1)
+      throw ApiError(400,
+                     fmt::format("Invalid request: there is no confidence from {} to {}, since the text goes through {}; leave it out, or "
+                                 "translate into {} first",
+                                 route.legs[0].source, route.legs[1].target, route.legs[0].target, route.legs[0].target));
   }
 }
 
@@ -233,6 +255,10 @@ void Job::prepare(Group& group, size_t leg) {
 
 void Job::submit(Group& group, size_t leg, double now) {
   const std::shared_ptr<ServedModel> model = group.legs[leg].model;
+  if (query_.confidence && !model->model().confidence.model)
+    throw ApiError(400, fmt::format("Invalid request: the model from {} to {} has no calibration for confidence; leave it out, or ask the "
+                                    "operator to run 'starling calibrate'",
+                                    group.route.legs[leg].source, group.route.legs[leg].target));
   std::vector<std::string> sentences;
   SearchOptions search = model->search(group.route.legs[leg], leg + 1 == group.route.legs.size() ? 1 + query_.alternatives : 1);
   search.alignment = query_.alignment;
@@ -318,14 +344,15 @@ void Job::finish(Group& group, size_t leg, Scheduler::Outcome outcome) {
   if (outcome.end == Scheduler::End::expired) throw ApiError(504, "the translation was not there in time; send less at once, or later");
   if (outcome.end == Scheduler::End::failed) throw ApiError(500, outcome.error);
   const bool last = leg + 1 == group.route.legs.size();
-  const Vocabularies& vocabularies = group.legs[leg].model->model().description.vocabularies;
+  const LoadedModel& model = group.legs[leg].model->model();
+  const Vocabularies& vocabularies = model.description.vocabularies;
   size_t at = 0;
   for (const size_t i : group.texts) {
     const size_t count = parts(i, leg).size();
     const std::span translations(outcome.translations.data() + at, count);
     at += count;
     if (last)
-      assemble(i, translations, vocabularies);
+      assemble(i, translations, model);
     else
       under_way_[i].sentences = under_way_[i].document->join(of_rank(translations, 0), vocabularies.source(), vocabularies.target(),
                                                              query_.alignment, TaskThreads::give_way);
@@ -343,7 +370,8 @@ void Job::finish(Group& group, size_t leg, Scheduler::Outcome outcome) {
 }
 
 // Puts a text together from the translations of its parts by the last model.
-void Job::assemble(size_t text, std::span<const Candidates> translations, const Vocabularies& vocabularies) {
+void Job::assemble(size_t text, std::span<const Candidates> translations, const LoadedModel& model) {
+  const Vocabularies& vocabularies = model.description.vocabularies;
   const TextUnderWay& t = under_way_[text];
   size_t most = 1;
   for (const Candidates& c : translations) most = std::max(most, c.size());
@@ -358,6 +386,7 @@ void Job::assemble(size_t text, std::span<const Candidates> translations, const 
       for (size_t s = 0; s < sentences.size(); ++s) sentences[s] = linked_through(t.sentences[s], std::move(sentences[s]));
       whole = t.document->document().assemble_with_links(sentences);
     }
+    if (rank == 0 && query_.confidence) texts_[text].confidence = confidence_of(parts, *model.confidence.model, vocabularies.target());
     if (rank == 0 && query_.alignment) texts_[text].alignment = utf16_spans(query_.texts[text], whole);
     (rank == 0 ? texts_[text].text : texts_[text].alternatives.emplace_back()) = std::move(whole.text);
   }
