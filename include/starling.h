@@ -55,6 +55,8 @@ typedef struct starling_options {
   double top_p;              /* and of these from the fewest that have this much of the probability, 1 */
   double temperature;        /* 1; below 1, probable tokens are drawn more often */
   unsigned long long seed;   /* 1; equal seeds give equal translations */
+  int confidence;            /* not 0: also how probably translations and their words are right; the model needs the calibration of
+                                `starling calibrate` */
 } starling_options;
 STARLING_C_API void starling_fill_options(starling_options* options, size_t size);
 /* Sets the defaults of as many members as the program that calls it was compiled with. */
@@ -82,6 +84,12 @@ STARLING_C_API const char* starling_token(const starling_result* result, size_t 
 STARLING_C_API size_t starling_links(const starling_result* result, size_t sentence, size_t translation);
 STARLING_C_API void starling_link(const starling_result* result, size_t sentence, size_t translation, size_t link, size_t* source,
                                   size_t* target);
+/* The confidence of a translation, 0 to 1; below 0 if it was not asked for. And of its words: the bytes of the text that are the word, and
+ * the probability that a reference translation would have it. */
+STARLING_C_API double starling_confidence(const starling_result* result, size_t sentence, size_t translation);
+STARLING_C_API size_t starling_words(const starling_result* result, size_t sentence, size_t translation);
+STARLING_C_API double starling_word(const starling_result* result, size_t sentence, size_t translation, size_t word, size_t* begin,
+                                    size_t* end);
 STARLING_C_API void starling_free_result(starling_result* result);
 
 /* Translates a text of any length, keeping lines and white space, or an HTML document (html: not 0), keeping its markup. Returns a string

@@ -24,6 +24,17 @@ using starling::TranslateOptions;
 using starling::Translator;
 using Translations = std::vector<starling::Translation>;
 
+// Returns the words of a translation, each with its confidence.
+std::vector<std::pair<py::str, double>> words_of(const starling::Hypothesis& h) {
+  std::vector<std::pair<py::str, double>> words;
+  for (const starling::Word& w : h.words) {
+    PyObject* const text = PyUnicode_DecodeUTF8(h.text.data() + w.begin, static_cast<Py_ssize_t>(w.end - w.begin), "replace");
+    if (!text) throw py::error_already_set();
+    words.emplace_back(py::reinterpret_steal<py::str>(text), w.confidence);
+  }
+  return words;
+}
+
 // Returns the options of a call. `on_token`, called with each Step, ends a translation if it returns False; what it raises is kept.
 TranslateOptions options_with_callbacks(const py::dict& given, const std::shared_ptr<Interrupts>& interrupts) {
   TranslateOptions options = options_of(given);
@@ -240,6 +251,8 @@ void define(py::module_& m) {
       .def_readonly("alignment", &Hypothesis::alignment)
       .def_readonly("end", &Hypothesis::end)
       .def_readonly("attention", &Hypothesis::attention)
+      .def_readonly("confidence", &Hypothesis::confidence)
+      .def_property_readonly("words", words_of)
       .def("__repr__", [](const Hypothesis& h) {
         return "Hypothesis(text=" + py::repr(py::cast(h.text)).cast<std::string>() + ", score=" + std::to_string(h.score) + ")";
       });
@@ -250,6 +263,8 @@ void define(py::module_& m) {
       .def_property_readonly("score", [](const Translation& t) { return t.hypotheses.front().score; })
       .def_property_readonly("tokens", [](const Translation& t) { return t.hypotheses.front().tokens; })
       .def_property_readonly("alignment", [](const Translation& t) { return t.hypotheses.front().alignment; })
+      .def_property_readonly("confidence", [](const Translation& t) { return t.hypotheses.front().confidence; })
+      .def_property_readonly("words", [](const Translation& t) { return words_of(t.hypotheses.front()); })
       .def("__str__", [](const Translation& t) { return t.text(); })
       .def("__repr__", [](const Translation& t) { return "Translation(text=" + py::repr(py::cast(t.text())).cast<std::string>() + ")"; });
   py::class_<Step>(m, "Step")

@@ -79,6 +79,13 @@ struct TranslateOptions {
   // Asked some ten times a second, in the thread of the caller, by calls that wait: true gives up what they asked for, and they throw
   // ErrorKind::cancelled.
   std::function<bool()> stop;
+  bool confidence = false;  // also Hypothesis::confidence and words; the model needs the calibration of `starling calibrate`
+};
+
+/// A word of a translation. In scripts without spaces each token is one.
+struct Word {
+  std::size_t begin = 0, end = 0;  // bytes of the text
+  double confidence = 0;           // the probability that a reference translation would have the word, 0 to 1
 };
 
 struct Hypothesis {
@@ -92,6 +99,8 @@ struct Hypothesis {
   // If asked for: by token of a forced target prefix, of `tokens`, and of the end, the attention to each source token, without the end of
   // the source.
   std::vector<std::vector<float>> attention;
+  std::optional<double> confidence;  // if asked for: the mean of the words
+  std::vector<Word> words;           // likewise
 };
 
 struct Translation {
@@ -141,8 +150,8 @@ class STARLING_API Translator {
   void cancel() const;
   /// The number of requests that are not answered.
   std::size_t under_way() const;
-  /// Translates a text of any length, keeping lines and white space, or an HTML document, keeping its markup. n_best and alignment are
-  /// ignored.
+  /// Translates a text of any length, keeping lines and white space, or an HTML document, keeping its markup. n_best, alignment
+  /// and confidence are ignored.
   std::string translate_document(const std::string& text, Format format = Format::text, const TranslateOptions& options = {}) const;
 
   /// Returns the log-probabilities of given translations. `sources` and `targets` are equally many. Only the prefixes and the language of

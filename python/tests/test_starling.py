@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -52,6 +53,31 @@ class TranslatorTest(unittest.TestCase):
         translation = self.translator.translate(SOURCES[0], alignment=True)
         text = " ".join(f"{s}-{t}" for s, t in translation.alignment)
         self.assertEqual(f"{translation.text} ||| {text}", printed("pre", "--alignment", "pieces")[0])
+
+    def test_confidence(self):
+        with tempfile.TemporaryDirectory() as directory:
+            model = os.path.join(directory, "model")
+            shutil.copytree(MODELS / "pre" / "model", model)
+            with self.assertRaisesRegex(starling.UsageError, "has no calibration, which confidence needs"):
+                self.translator.translate("A dog", confidence=True)
+            who = ("A dog", "The cat", "A man", "A boy")
+            sources = [f"{w} runs {'abcdefgh'[i % 8] * (i // 8 + 1)}." for w in who for i in range(64)]
+            own = [t.text for t in self.translator.translate(sources)]
+            for name, lines in (("source", sources), ("target", [line if i % 4 > 1 else "wrong" for i, line in enumerate(own)])):
+                Path(directory, name).write_text("".join(line + "\n" for line in lines))
+            arguments = ["--source", os.path.join(directory, "source"), "--target", os.path.join(directory, "target")]
+            subprocess.run([PROGRAM, "calibrate", "-m", model, "--precision", "f32", *arguments], check=True, capture_output=True)
+            with starling.Translator(model, threads=1, precision="f32") as translator:
+                self.assertIsNone(translator.translate(SOURCES[0]).confidence)
+                self.assertEqual(translator.translate(SOURCES[0]).words, [])
+                found = translator.translate(SOURCES[0], confidence=True)
+            words = " ".join(f"{value:.4f}" for _, value in found.words)
+            line = f"{found.text} ||| Confidence= {found.confidence:.4f} WordConfidence= {words}"
+            command = [PROGRAM, "translate", "--quiet", "-m", model, "--precision", "f32", "--confidence"]
+            command += ["--input", MODELS / "source.en"]
+            expected = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            self.assertEqual(line, expected.splitlines()[0])
+            self.assertEqual(" ".join(text for text, _ in found.words), found.text)
 
     def test_documents(self):
         text = f"{SOURCES[0]}\n\n{SOURCES[1]}\n"

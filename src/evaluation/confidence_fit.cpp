@@ -67,7 +67,8 @@ Scale scale_of(std::span<const JudgedWord* const> words, size_t feature) {
 
 // Newton's method on the likelihood of standardised features: returns the intercept and the weights of the features that are used.
 Vector fit_weights(std::span<const JudgedWord* const> words, std::span<const Scale> scales, std::span<const size_t> used) {
-  constexpr double kRidge = 1;  // as strong as a prior with deviation 1 on weights of standardised features
+  constexpr double kRidge = 1;           // as strong as a prior with deviation 1 on weights of standardised features
+  constexpr double kOfIntercept = 1e-6;  // keeps it finite where all words are right, or none, as in a half of a text
   constexpr int kMostSteps = 100;
   const size_t n = used.size() + 1;
   Vector weights(n, 0.0), x(n, 1.0);
@@ -83,6 +84,7 @@ Vector fit_weights(std::span<const JudgedWord* const> words, std::span<const Sca
       }
     }
     for (size_t i = 1; i < n; ++i) gradient[i] -= kRidge * weights[i], curvature[i][i] += kRidge;
+    gradient[0] -= kOfIntercept * weights[0], curvature[0][0] += kOfIntercept;
     const Vector change = solve(std::move(curvature), std::move(gradient));
     double largest = 0;
     for (size_t i = 0; i < n; ++i) {
@@ -241,7 +243,8 @@ double area_under_curve(std::span<const double> values, const std::vector<bool>&
   for (size_t i = 0; i < order.size();) {
     double right_here = 0, wrong_here = 0;
     const double value = values[order[i]];
-    for (; i < order.size() && values[order[i]] == value; ++i) (right[order[i]] ? right_here : wrong_here) += 1;
+    do (right[order[i]] ? right_here : wrong_here) += 1;
+    while (++i < order.size() && values[order[i]] == value);
     pairs += right_here * (wrong_below + wrong_here / 2);
     wrong_below += wrong_here, rights += right_here;
   }

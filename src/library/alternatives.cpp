@@ -84,8 +84,8 @@ std::vector<v0::Translation> v0::Translator::Impl::alternatives(Strings sentence
   }
   std::vector<Translation> translations;
   for (size_t i = 0; i < candidates.size(); ++i)
-    translations.push_back(
-        translation_of(candidates[i], were_cut[i], search.alignment || search.attention ? &sentences[i] : nullptr, form));
+    translations.push_back(translation_of(candidates[i], were_cut[i], search.alignment || search.attention ? &sentences[i] : nullptr, form,
+                                          options.confidence));
   return translations;
 }
 

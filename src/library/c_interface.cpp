@@ -73,6 +73,7 @@ starling::v0::TranslateOptions options_of(const starling_options* given) {
   if (o.patience != 0) options.patience = o.patience;
   if (o.repetition_penalty != 0) options.repetition_penalty = o.repetition_penalty;
   options.prefix_bias = o.prefix_bias;
+  options.confidence = o.confidence != 0;
   if (o.sample) options.sampling = {o.top_k, o.top_p, o.temperature, o.seed};
   return options;
 }
@@ -184,6 +185,24 @@ void starling_link(const starling_result* result, size_t sentence, size_t transl
   const auto [from, to] = there ? hypothesis(result, sentence, translation)->alignment[link] : std::pair{0, 0};
   if (source) *source = static_cast<size_t>(from);
   if (target) *target = static_cast<size_t>(to);
+}
+
+double starling_confidence(const starling_result* result, size_t sentence, size_t translation) {
+  const Hypothesis* h = hypothesis(result, sentence, translation);
+  return h ? h->confidence.value_or(-1) : -1;
+}
+
+size_t starling_words(const starling_result* result, size_t sentence, size_t translation) {
+  const Hypothesis* h = hypothesis(result, sentence, translation);
+  return h ? h->words.size() : 0;
+}
+
+double starling_word(const starling_result* result, size_t sentence, size_t translation, size_t word, size_t* begin, size_t* end) {
+  const bool there = word < starling_words(result, sentence, translation);
+  const starling::v0::Word w = there ? hypothesis(result, sentence, translation)->words[word] : starling::v0::Word();
+  if (begin) *begin = w.begin;
+  if (end) *end = w.end;
+  return w.confidence;
 }
 
 void starling_free_result(starling_result* result) { delete result; }

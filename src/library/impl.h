@@ -71,7 +71,9 @@ class v0::Translator::Impl {
   std::future<Scheduler::Outcome> search(Strings sentences, const SearchOptions& search, SentenceForm form, int64_t& number);
   Step step_of(size_t sentence, int64_t hypothesis, const std::vector<int32_t>& so_far, const StepToken& token) const;
   SentenceListeners listeners_of(size_t sentences, const TranslateOptions& options) const;
-  Translation translation_of(const Candidates& candidates, bool cut, const std::string* source, SentenceForm form) const;
+  Translation translation_of(const Candidates& candidates, bool cut, const std::string* source, SentenceForm form, bool confidence) const;
+  // Sets the confidence of a translation and of its words.
+  void add_confidence(const ::starling::Hypothesis& found, Hypothesis& h) const;
   // Whether a source begins with a tag of the model's.
   bool typed_tag(std::string_view source) const;
   std::vector<std::pair<int, int>> alignment_of(const ::starling::Hypothesis& h, const std::string& source, SentenceForm form) const;

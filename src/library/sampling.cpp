@@ -85,7 +85,7 @@ std::vector<v0::Translation> v0::Translator::Impl::sampled(Strings sentences, co
       }
       std::stable_sort(candidates.begin(), candidates.end(),
                        [](const PartTranslation& a, const PartTranslation& b) { return a.hypothesis.score > b.hypothesis.score; });
-      translations[which[b]] = translation_of(candidates, were_cut[which[b]], nullptr, form);
+      translations[which[b]] = translation_of(candidates, were_cut[which[b]], nullptr, form, options.confidence);
     }
   };
   in_own_thread(stopping, [&](const std::atomic<bool>& given_up) {

@@ -59,6 +59,7 @@ SearchOptions v0::Translator::Impl::search_of(const TranslateOptions& o) const {
   } else if (o.on_token && (s.beam > 1 || o.alternatives)) {
     throw ConfigError("on_token: tokens come one by one with a beam of 1 or with sampling; set beam to 1");
   }
+  if (o.confidence) loaded_.confidence.require();
   s.alignment = o.alignment;
   s.attention = o.attention;
   s.end_ids.clear();

@@ -99,14 +99,16 @@ int64_t v0::Translator::Impl::submit(Strings sentences, const TranslateOptions& 
   const std::vector<bool> were_cut = cut(sentences, options, search, form, stopping);
   std::vector<std::string> sources;
   if (search.alignment || search.attention) sources = sentences;
-  const auto answer = [this, were_cut, form, sources = std::move(sources), done = std::move(done)](Scheduler::Outcome outcome) {
+  const auto answer = [this, were_cut, form, confidence = options.confidence, sources = std::move(sources),
+                       done = std::move(done)](Scheduler::Outcome outcome) {
     std::vector<Translation> translations;
     std::exception_ptr error;
     try {
       guarded([&] {
         if (outcome.end != Scheduler::End::done) std::rethrow_exception(outcome.cause);
         for (size_t i = 0; i < outcome.translations.size(); ++i)
-          translations.push_back(translation_of(outcome.translations[i], were_cut[i], sources.empty() ? nullptr : &sources[i], form));
+          translations.push_back(
+              translation_of(outcome.translations[i], were_cut[i], sources.empty() ? nullptr : &sources[i], form, confidence));
       });
     } catch (...) {
       error = std::current_exception();
@@ -153,6 +155,7 @@ std::string v0::Translator::Impl::translate_document(const std::string& text, Fo
   Stopping stopping(options.stop);
   const auto between = [&] { stopping.poll(); };
   options.n_best = 1;
+  options.confidence = false;
   const std::string language = info_.directions.empty() ? "" : info_.directions.front().source;
   const DocumentParts parts(Document(text, format == Format::html ? DocumentFormat::html : DocumentFormat::text, language),
                             vocabularies().source(), std::min(most_tokens_, kDocumentTokens), between);
@@ -220,8 +223,8 @@ bool v0::Translator::Impl::cut_pieces(std::string& sentence, size_t most) const 
   return cut;
 }
 
-v0::Translation v0::Translator::Impl::translation_of(const Candidates& candidates, bool cut, const std::string* source,
-                                                     SentenceForm form) const {
+v0::Translation v0::Translator::Impl::translation_of(const Candidates& candidates, bool cut, const std::string* source, SentenceForm form,
+                                                     bool confidence) const {
   Translation t;
   t.truncated = cut;
   for (const PartTranslation& c : candidates) {
@@ -234,10 +237,18 @@ v0::Translation v0::Translator::Impl::translation_of(const Candidates& candidate
     if (source && typed_tag(*source))  // a token of the source that the search does not count
       for (std::vector<float>& row : h.attention) row.insert(row.begin(), 0.0F);
     if (source) h.alignment = alignment_of(c.hypothesis, *source, form);
+    if (confidence) add_confidence(c.hypothesis, h);
     t.hypotheses.push_back(std::move(h));
   }
   if (t.hypotheses.empty()) t.hypotheses.emplace_back();
   return t;
+}
+
+void v0::Translator::Impl::add_confidence(const ::starling::Hypothesis& found, Hypothesis& h) const {
+  const Confidence confidence = loaded_.confidence.require().of(found, vocabularies().target());
+  h.confidence = confidence.sentence;
+  for (const Confidence::Word& w : confidence.words)
+    h.words.push_back({static_cast<size_t>(w.bytes.begin), static_cast<size_t>(w.bytes.end), w.value});
 }
 
 bool v0::Translator::Impl::typed_tag(std::string_view source) const {

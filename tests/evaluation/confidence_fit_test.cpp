@@ -173,6 +173,16 @@ TEST(ConfidenceQuality, OfNumbersMadeByHand) {
   EXPECT_EQ(area_under_curve(std::vector{1.0}, {true}), 0.5);
 }
 
+// A half in which all words are right tells the other one nothing, but it ends.
+TEST(ConfidenceQuality, OfHalvesWithOneKindOfWords) {
+  std::vector<JudgedSentence> sentences = random_words(60, {}, 7);
+  for (size_t i = 0; i < sentences.size(); ++i)
+    for (JudgedWord& w : sentences[i]) w.right = i % 2 == 0;
+  const ConfidenceQuality q = cross_measured_confidence(sentences);
+  EXPECT_NEAR(q.of_words.error, 1, 1e-3) << "foretold from the half where the opposite came";
+  EXPECT_EQ(q.words, 300);
+}
+
 // Each half is measured by the fit of the other one: noise that a fit could learn does not look good.
 TEST(ConfidenceQuality, IsMeasuredOnWhatTheFitHasNotSeen) {
   const std::vector<JudgedSentence> sentences = random_words(400, {0.3, 0.1, -0.1, 0.1, 0.0, 0.1}, 6);
