@@ -54,11 +54,28 @@ void convert_corpora(PeerOptions& o) {
   o.take({"tgt_subword_alpha", "tgt_subword_nbest", "src_subword_nbest"});
 }
 
+// Embeddings are scaled there where positions are added to them, and nowhere else.
+void convert_positions(PeerOptions& o) {
+  const bool none = o.has("position_encoding") && !o.flag("position_encoding"), sinusoids = o.flag("position_encoding");
+  const double reach = o.number("max_relative_positions").value_or(0);
+  if (reach > 0) {
+    o.set_count("model.relative-positions", reach);
+    if (sinusoids)
+      o.missing("position_encoding beside max_relative_positions: relative positions take the place of sinusoids");
+    else
+      o.set("model.embedding-scale", "1");
+  } else if (reach < 0) {
+    o.missing(fmt::format("max_relative_positions {}: neither rotary embeddings nor ALiBi; positions are sinusoids", reach));
+  } else if (none) {
+    o.missing("position_encoding false: a Transformer has sinusoids here, or model.relative-positions");
+  }
+}
+
 // Returns the model's width.
 double convert_layers(PeerOptions& o) {
   const std::string type = o.text("decoder_type").value_or(o.text("encoder_type").value_or("rnn"));
-  o.take({"encoder_type", "decoder_type", "position_encoding", "param_init", "param_init_glorot", "global_attention",
-          "global_attention_function", "model_type"});
+  o.take(
+      {"encoder_type", "decoder_type", "param_init", "param_init_glorot", "global_attention", "global_attention_function", "model_type"});
   const double width = o.number("hidden_size").value_or(o.number("rnn_size").value_or(500)), layers = o.number("layers").value_or(2);
   o.take({"rnn_size", "word_vec_size", "src_word_vec_size", "tgt_word_vec_size"});
   if (type != "transformer") {
@@ -71,6 +88,7 @@ double convert_layers(PeerOptions& o) {
     o.set_count("model.heads", o.number("heads").value_or(8));
     o.set("model.norm", "pre");
     o.copy("pos_ffn_activation_fn", "model.activation");
+    convert_positions(o);
     o.set("model.attention-dropout", o.number("attention_dropout").value_or(0.1));
   }
   o.set_count("model.encoder-layers", o.number("enc_layers").value_or(layers));

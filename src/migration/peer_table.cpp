@@ -16,8 +16,7 @@ constexpr std::string_view kRaw = "raw text comes in and goes out";
 constexpr std::string_view kMemory =
     "what fits into memory is found out; train.micro-batch-tokens or, when translating, --batch-size sets it";
 constexpr std::string_view kTokens = "batches are always counted in target tokens";
-constexpr std::string_view kBf16 =
-    "bf16 in place of fp16, where the processor has it: auto, the default, sees to that; no loss scaling is needed";
+constexpr std::string_view kBf16 = "bf16 in place of fp16, where the processor has it: auto sees to that; no loss scaling is needed";
 constexpr std::string_view kEvents = "<train.output>/events.jsonl has a record of every report and validation";
 constexpr std::string_view kLog = "<train.output>/train.log and events.jsonl are always written";
 constexpr std::string_view kBest = "the best checkpoint by the first of valid.metrics is always kept, in <train.output>/best";
@@ -161,7 +160,8 @@ constexpr PeerName kNames[] = {
     {"transformer-ffn-activation", "M", "model.activation", "", ""},
     {"activation-fn", "F", "model.activation", "", ""},
     {"transformer-decoder-autoreg", "M", "model.autoregression", "", "rnn with dec-cell ssru is ssru"},
-    {"position_encoding", "O", "", "", "Transformers have sinusoids, always"},
+    {"position_encoding", "O", "", "", "Transformers have sinusoids, or model.relative-positions"},
+    {"max_relative_positions", "O", "model.relative-positions", "", "with model.embedding-scale: 1"},
     {"enc-cell", "M", "", "", "recurrent models are the presets gnmt..., of LSTM cells"},
     {"dec-cell", "M", "", "", "recurrent models are the presets gnmt..., of LSTM cells"},
     {"right-left", "M", "", "", "sentences are generated from left to right"},

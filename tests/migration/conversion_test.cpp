@@ -14,9 +14,13 @@
 namespace starling {
 namespace {
 
+using testing::_;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
+using testing::Pair;
 
 // Every value is one that we accept.
 Config loaded(const Conversion& c) { return load_config("", c.keys); }
@@ -164,6 +168,20 @@ TEST(Conversion, MariansDefaultsAreWrittenOut) {
   EXPECT_EQ(config.train.optimizer.warmup, 0);
   EXPECT_EQ(config.train.batch_tokens, 64 * 25);
   EXPECT_EQ(config.valid.search.beam, 12);
+}
+
+TEST(Conversion, OfOpenNmtsRelativePositions) {
+  const auto keys = [](const std::string& options) {
+    return convert_opennmt({{"encoder_type: transformer\ndecoder_type: transformer\n" + options, "c.yml"}}).keys;
+  };
+  const std::pair<std::string, std::string> reach("model.relative-positions", "20"), scale("model.embedding-scale", "1");
+  EXPECT_THAT(keys("max_relative_positions: 20\nposition_encoding: false\n"), AllOf(Contains(reach), Contains(scale)));
+  EXPECT_THAT(keys("max_relative_positions: 20\nposition_encoding: true\n"), AllOf(Contains(reach), Not(Contains(scale))));
+  for (const char* none :
+       {"position_encoding: true\n", "max_relative_positions: 0\nposition_encoding: true\n", "max_relative_positions: -1\n"})
+    EXPECT_THAT(keys(none), Not(Contains(Pair("model.relative-positions", _)))) << none;
+  EXPECT_THAT(convert_opennmt({{"decoder_type: transformer\nposition_encoding: false\n", "c.yml"}}).missing,
+              Contains(HasSubstr("position_encoding false")));
 }
 
 // The example of OpenNMT-py's documentation for WMT 2014.
