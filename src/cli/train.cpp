@@ -35,7 +35,7 @@ void print_converted(const TrainArguments& a, std::vector<Override> more) {
   Conversion c = a.marian.empty() ? convert_opennmt(files) : convert_marian(files, given);
   std::erase_if(c.keys, [&](const Override& key) { return given.contains(key.first); });
   c.keys.insert(c.keys.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  const std::string yaml = dump_config(load_config("", c.keys), false);
+  const std::string yaml = with_names_of_file(c, [&] { return dump_config(load_config("", c.keys), false); });
   for (const auto& [heading, lines] :
        {std::pair{"Approximate", &c.approximate}, {"Left out", &c.missing}, {"Not needed here", &c.not_needed}}) {
     if (!lines->empty()) std::cout << "# " << heading << ":\n";

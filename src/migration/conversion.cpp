@@ -86,6 +86,8 @@ std::optional<std::string> PeerOptions::text(const std::string& name) {
 std::optional<double> PeerOptions::number(const std::string& name) {
   const std::optional<std::string> value = text(name);
   if (!value) return std::nullopt;
+  if (const size_t count = values_.at(name).size(); peer_ == 'M' && count > 1)
+    throw ConfigError(fmt::format("{}: {} has {} values, and Marian takes one; give one", file_, name, count));
   double number = 0;
   const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
   if (error != std::errc() || end != value->data() + value->size())
@@ -148,7 +150,24 @@ Conversion PeerOptions::done() {
                                   file_, values_.begin()->first));
   for (const auto& [name, values] : values_)
     if (!taken_[name]) remark(name, values);
+  result_.file = file_;
+  for (const PeerName& row : peer_names())
+    if (const std::string name(row.name); !row.key.empty() && row.peers.find(peer_) != std::string_view::npos && values_.contains(name))
+      result_.names.emplace(row.key, name);
   return std::move(result_);
+}
+
+std::string with_names_of_file(const Conversion& conversion, const std::function<std::string()>& use) {
+  try {
+    return use();
+  } catch (const ConfigError& e) {
+    const std::string message = e.what(), place = "command line: ";
+    if (!message.starts_with(place)) throw;
+    for (const auto& [key, name] : conversion.names)
+      if (message.compare(place.size(), key.size() + 1, key + ":") == 0)
+        throw ConfigError(fmt::format("{}: {}{}; it is {} here", conversion.file, name, message.substr(place.size() + key.size()), key));
+    throw;
+  }
 }
 
 }  // namespace starling

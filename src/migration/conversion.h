@@ -1,6 +1,7 @@
 // Configurations of other programs as ones of ours: `starling train --from-marian`, `--from-opennmt`.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,7 +15,11 @@ struct Conversion {
   std::vector<std::pair<std::string, std::string>> keys;  // of ours, "train.seed", and their values as text
   // A line each for people: what is approximate, what has no counterpart, and what is not needed here.
   std::vector<std::string> approximate, missing, not_needed;
+  std::string file;                          // the last one
+  std::map<std::string, std::string> names;  // by key: the option of the file that has its value
 };
+// Returns use(), which reads the keys; where it throws ConfigError about one of them, the message names the file's option.
+std::string with_names_of_file(const Conversion& conversion, const std::function<std::string()>& use);
 
 struct PeerFile {
   std::string text, name;  // of YAML; its name in messages, beside which relative paths are

@@ -54,6 +54,14 @@ TEST_F(ConvertedTraining, OfMozillasPipeline) {
   EXPECT_THAT(read_text_file(path("models/train.log")), HasSubstr("alignment "));
 }
 
+// What a user's file says is called as it is there.
+TEST_F(ConvertedTraining, MistakesNameTheOption) {
+  write("m.yml", "type: transformer\nenc-depth: 0\n");
+  EXPECT_THAT(run("train --from-marian m.yml").text,
+              HasSubstr("m.yml: enc-depth: '0' is out of range; give a whole number from 1 to 1000; it is model.encoder-layers here"));
+  EXPECT_THAT(run("train --from-marian m.yml --model.encoder-layers -3").text, HasSubstr("model.encoder-layers"));
+}
+
 // OPUS-MT-train's options for its base Transformer, whose dimensions are made smaller here.
 TEST_F(ConvertedTraining, OfOpusMtTrain) {
   convert_and_train("--from-marian", R"(
