@@ -18,6 +18,14 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// Whether a field can only have been written behind the text: NAME= value ..., alignments such as 0-0 1-2, attention such as 0.1,0.9.
+bool is_feature(std::string_view field) {
+  field = trimmed(field);
+  const std::string_view first = field.substr(0, field.find(' '));
+  if (first.size() > 1 && first.ends_with('=')) return true;
+  return first.find_first_of("-,") != std::string_view::npos && field.find_first_not_of("0123456789-,.e ") == std::string_view::npos;
+}
+
 }  // namespace
 
 NBestEntry parse_n_best(std::string_view line) {
@@ -31,7 +39,12 @@ NBestEntry parse_n_best(std::string_view line) {
   const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), entry.sentence);
   if (entry.fields.size() < 2 || number.empty() || error != std::errc() || rest != number.data() + number.size() || entry.sentence < 0)
     throw DataError("not an entry of an n-best list, which begins with the number of its sentence and its text: 0 ||| text ||| ...");
-  entry.text = trimmed(entry.fields[1]);
+  // The text may have bars itself: it ends where the fields begin that are counted from the end.
+  size_t last = entry.fields.size() <= 4 ? 1 : entry.fields.size() - 3;
+  while (last > 1 && is_feature(entry.fields[last])) --last;
+  std::string text = entry.fields[1];
+  for (size_t i = 2; i <= last; ++i) text += std::string(kBars) + entry.fields[i];
+  entry.text = trimmed(text);
   return entry;
 }
 

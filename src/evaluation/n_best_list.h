@@ -15,7 +15,8 @@ struct NBestEntry {
   std::vector<std::string> fields;  // all, as they stand in the line, without the bars
 };
 
-/// Reads a line of a list. Throws DataError, without a place, unless it has a number and a text.
+/// Reads a line of a list. Its text is what stands between the number and the features, alignments and score, which are counted from the
+/// end, so it may have bars itself. Throws DataError, without a place, unless it has a number and a text.
 NBestEntry parse_n_best(std::string_view line);
 
 /// Returns the line with a feature more, NAME= value, behind those that it has: those of its last field but one, as in Marian's rescorer.

@@ -292,6 +292,15 @@ TEST_F(Translate, NBestListsAreScoredAgain) {
   ASSERT_EQ(run("score --source of-list --target texts -o plain-scores" + model).status, 0);
   const std::vector<std::string> plain = lines(read_text_file(path("plain-scores")));
   for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(fields(after[i])[3].substr(fields(after[i])[3].find(" Again= ") + 8), plain.at(i));
+  // A text with bars of its own is scored whole.
+  write("bars", "0 ||| Ein ||| Hund ||| 0-0 1-1 ||| F0= -1 ||| -1\n2 ||| a ||| b ||| WordScores= -1 -2 ||| -1.5 ||| -1\n");
+  write("of-bars", sources[0] + "\n" + sources[2] + "\n"), write("bar-texts", "Ein ||| Hund\na ||| b\n");
+  ASSERT_EQ(run("score --n-best bars --source text -o bar-scores" + model).status, 0);
+  ASSERT_EQ(run("score --source of-bars --target bar-texts -o bar-plain" + model).status, 0);
+  const std::vector<std::string> scored = lines(read_text_file(path("bar-scores"))), whole = lines(read_text_file(path("bar-plain")));
+  ASSERT_EQ(scored.size(), 2u);
+  EXPECT_EQ(scored[0], "0 ||| Ein ||| Hund ||| 0-0 1-1 ||| F0= -1 Score= " + whole.at(0) + " ||| -1");
+  EXPECT_EQ(scored[1], "2 ||| a ||| b ||| WordScores= -1 -2 ||| -1.5 Score= " + whole.at(1) + " ||| -1");
   write("wrong", "0 ||| Ein Hund ||| F0= -1 ||| -1\n7 ||| Ein Hund ||| F0= -1 ||| -1\n");
   EXPECT_THAT(run("score --n-best wrong --source text" + model).text, HasSubstr("wrong:2: sentence 7, but the source has 3 lines"));
 }
