@@ -99,7 +99,7 @@ EncodedPair encoded(const ScoreArguments& a, const Vocabularies& v, const Scored
 
 // Reads some thousand pairs at a time, so that files of any size work; returns false at the end.
 bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput& input, ResultFile& output, double bytes, TagCheck& tags,
-                  TaskProgress& progress) {
+                  PieceCheck& checked, TaskProgress& progress) {
   const Vocabularies& vocabularies = loaded.description.vocabularies;
   const int64_t first_line = input.line_number() + 1;
   const double begin = input.bytes_read();
@@ -112,6 +112,8 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput&
   while (pairs.size() < 4096 && (more = input.next(next))) {
     if (!a.pieces) tags.see(next.source);
     pairs.push_back(encoded(a, vocabularies, next, framing));
+    if (a.pieces) checked.see(next.source, pairs.back().source, vocabularies.source());
+    if (a.pieces) checked.see(next.target, pairs.back().target, vocabularies.target());
     lines.push_back(std::move(next));
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
     if (length > static_cast<size_t>(longest))
@@ -179,12 +181,13 @@ void run_score(const ScoreArguments& a) {
   PairInput input(a);
   int64_t scored = 0;
   TagCheck tags(loaded.description.vocabularies.source(), with_prefixes(loaded.description.search, loaded.description.vocabularies));
+  PieceCheck checked;
   const double bytes = input.bytes();
   const bool shows = a.output != "-" || !isatty(STDOUT_FILENO);
   std::optional<TaskProgress> progress(std::in_place, "score", shows ? standard_error_screen() : TaskScreen());
   try {
     for (bool more = true; more;) {
-      more = score_window(a, loaded, input, output, bytes, tags, *progress);
+      more = score_window(a, loaded, input, output, bytes, tags, checked, *progress);
       scored = input.line_number();
       note.set(output.stopped(what, scored));
     }
@@ -192,7 +195,7 @@ void run_score(const ScoreArguments& a) {
     throw DataError(e.what() + output.left(what, scored));
   }
   progress.reset();
-  tell("{}", tags.warning());
+  tell("{}{}", tags.warning(), checked.warning("--pieces"));
   WholeWrite write;
   output.close();
   write.done(a.output == "-" ? "" : fmt::format("{} is complete", a.output));

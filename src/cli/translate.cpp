@@ -343,7 +343,7 @@ void run_translate(const TranslateArguments& a) {
     output.close();
     write.done(a.output == "-" ? "" : fmt::format("{} is complete", a.output));
   }
-  tell("{}", translator.tag_warning());
+  tell("{}{}", translator.tag_warning(), translator.piece_warning());
   if (translator.truncated() > 0) tell("{}", cut_warning(translator, a.max_source_tokens));
   if (translator.beginnings_cut() > 0)
     tell("warning: the given beginnings of {} were cut at {} tokens\n", counted(translator.beginnings_cut(), "translation"),

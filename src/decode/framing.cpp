@@ -93,4 +93,18 @@ SearchOptions options_for(std::span<const int32_t> source_tokens, const Vocabula
   return options;
 }
 
+void PieceCheck::see(std::string_view line, std::span<const int32_t> ids, const Vocabulary& vocabulary) {
+  marked_ = marked_ || line.find("\u2581") != std::string_view::npos;
+  pieces_ += std::ssize(ids);
+  unknown_ += std::count(ids.begin(), ids.end(), vocabulary.unk());
+}
+
+std::string PieceCheck::warning(const std::string& option) const {
+  if (marked_ || 2 * unknown_ <= pieces_) return "";
+  return fmt::format(
+      "warning: with {} the input is pieces of the vocabulary, but {} of {} are none and no word begins with \u2581; leave {} out if it is "
+      "text\n",
+      option, unknown_, pieces_, option);
+}
+
 }  // namespace starling

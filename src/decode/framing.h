@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -67,6 +69,19 @@ class TagCheck {
   bool given_ = false;  // the prefix has a tag
   int64_t wrong_ = 0, missing_ = 0;
   std::string example_;
+};
+
+// Notices text where pieces of a vocabulary are expected.
+class PieceCheck {
+ public:
+  // Takes a line and what source_of_pieces() made of it.
+  void see(std::string_view line, std::span<const int32_t> ids, const Vocabulary& vocabulary);
+  // Returns a warning, a sentence that ends with a line break, if no line had the mark of a word and most pieces are unknown; else "".
+  std::string warning(const std::string& option) const;
+
+ private:
+  bool marked_ = false;
+  int64_t pieces_ = 0, unknown_ = 0;
 };
 
 }  // namespace starling

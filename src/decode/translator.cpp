@@ -224,6 +224,7 @@ std::vector<std::vector<int32_t>> Translator::encode(std::span<const std::string
     bool cut = false;
     if (!form_.source_pieces) tags_.see(lines[i]);
     sources[i] = source_of(lines[i], from, options_, most_text_tokens(), cut);
+    if (form_.source_pieces) pieces_.see(lines[i], sources[i], from);
     truncated_ += cut;
   }
   return sources;

@@ -114,6 +114,8 @@ class Translator {
 
   // Returns what is wrong with the tags of the lines so far, as TagCheck::warning() does.
   std::string tag_warning() const { return tags_.warning(); }
+  // Returns what is wrong with the pieces of the lines so far, as PieceCheck::warning() does.
+  std::string piece_warning() const { return pieces_.warning("--source-pieces"); }
   // The most tokens of a text that are translated, without prefix and end: fewer than asked for if the model has fewer positions.
   int64_t most_text_tokens() const { return max_source_tokens_ - static_cast<int64_t>(options_.source_prefix_ids.size()); }
   int64_t most_source_tokens() const { return max_source_tokens_; }  // with the prefix
@@ -158,6 +160,7 @@ class Translator {
   const std::vector<EnsembleMember> others_;
   SearchOptions options_;
   TagCheck tags_;
+  PieceCheck pieces_;
   std::optional<Sampling> sampling_;
   Form form_;
   std::vector<double> weights_;

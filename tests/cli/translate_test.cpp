@@ -233,6 +233,15 @@ TEST_F(Translate, ReadsAndWritesPieces) {
   EXPECT_EQ(column("again", false), column("scores", false));
 }
 
+TEST_F(Translate, TextInPlaceOfPiecesIsNoticed) {
+  const std::string model = " --quiet --model " + kFixtures + "/pre/model ", warned = "warning: with --source-pieces the input is pieces";
+  EXPECT_THAT(run("translate -i text --source-pieces" + model).text, HasSubstr(warned));
+  EXPECT_THAT(run("score --source text --target text --pieces --model " + kFixtures + "/pre/model").text,
+              HasSubstr("warning: with --pieces the input is pieces"));
+  write("pieces", "\u2581A \u2581dog\n");
+  EXPECT_THAT(run("translate -i pieces --source-pieces" + model).text, testing::Not(HasSubstr("warning")));
+}
+
 TEST_F(Translate, WordScoresSumUpToTheLogProbability) {
   for (const std::string& line : lines(translate("-i text --n-best 3 --word-scores pieces"))) {
     const std::vector<std::string> f = fields(line);
