@@ -210,8 +210,13 @@ class PosixFileSystem final : public FileSystem {
 
 std::unique_ptr<FileSystem> real_file_system() { return std::make_unique<PosixFileSystem>(); }
 
+namespace {
+constexpr uint64_t kMostReserved = uint64_t{16} << 30;  // files with holes may say more
+}
+
 std::string FileSystem::read_file(const std::string& path, uint64_t limit_bytes) {
   std::string content;
+  content.reserve(std::min(info(path).size, std::min(limit_bytes, kMostReserved)));
   read_pieces(path, [&](std::span<const std::byte> piece) {
     if (content.size() + piece.size() > limit_bytes) throw IoError(fmt::format("{}: is larger than {} bytes", path, limit_bytes));
     content.append(reinterpret_cast<const char*>(piece.data()), piece.size());

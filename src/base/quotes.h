@@ -1,4 +1,4 @@
-// Quotes foreign text within a message.
+// Text from a user, a file or a network for a message: quoted, with bytes escaped that would upset a terminal, and cut if long.
 #pragma once
 
 #include <string>
@@ -6,7 +6,9 @@
 
 namespace starling {
 
-// Returns the text in single quotes, with control bytes escaped and long text shortened: safe to print in a message.
+// Text whose control characters, marks of writing direction and bytes that are not UTF-8 are written \x1b; at most 200 bytes and "...".
+std::string printable(std::string_view text);
+// The same of at most 80 bytes, in single quotes.
 std::string in_quotes(std::string_view text);
 
 }  // namespace starling

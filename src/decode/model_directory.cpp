@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "decode/quantization.h"
 #include "tensor/finite.h"
+#include "text/vocabulary_budget.h"
 
 namespace starling {
 namespace {
@@ -233,7 +234,14 @@ ModelDescription read_description(FileSystem& files, const std::string& director
   const SafetensorsFile weights(files, file(kWeights));
   for (const NamedBytes& tensor : weights.tensors()) quantized |= tensor.dtype == "I8";
   const bool joint = files.exists(file("vocab.spm"));
-  const auto vocabulary = [&](const char* name) { return Vocabulary::load(files, file(name)); };
+  ByteBudget budget(files.info(file(kWeights)).size);  // the directory may come from a stranger
+  const auto vocabulary = [&](const char* name) {
+    constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+    std::string bytes = files.read_file(file(name), kMostBytes);
+    budget.allow(bytes.size());
+    charge_vocabulary(budget, bytes, 0, file(name));
+    return Vocabulary::from_bytes(std::move(bytes), file(name));
+  };
   Vocabularies vocabularies =
       joint ? Vocabularies(vocabulary("vocab.spm"), std::nullopt) : Vocabularies(vocabulary("source.spm"), vocabulary("target.spm"));
   return {directory, config, search, std::move(vocabularies), quantized, identity.step, std::move(identity.languages)};

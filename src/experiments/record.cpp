@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/json_lines.h"
+#include "base/json.h"
 
 namespace starling {
 namespace {

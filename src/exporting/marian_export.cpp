@@ -99,9 +99,9 @@ void round_to_integers(ForeignArray& a) {
   for (const float x : values) most = std::max(most, std::abs(x));
   a.unit = most > 0 ? most / 127 : 1;
   a.type = "q8";
-  a.bytes.resize(values.size());
+  std::string bytes(values.size(), '\0');
   for (size_t i = 0; i < values.size(); ++i)
-    a.bytes[i] = static_cast<char>(static_cast<int8_t>(std::clamp(std::nearbyint(values[i] / a.unit), -127.0f, 127.0f)));
+    bytes[i] = static_cast<char>(static_cast<int8_t>(std::clamp(std::nearbyint(values[i] / a.unit), -127.0f, 127.0f)));
 }
 
 }  // namespace

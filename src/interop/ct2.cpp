@@ -1,9 +1,10 @@
 #include "interop/ct2.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/push_once.h"
+#include "base/quotes.h"
 #include "interop/recognise.h"
 #include "text/vocabulary_format.h"
 
@@ -16,14 +17,6 @@ struct Ct2Tokens {
   bool source_begin = false, source_end = false;
   double epsilon = 1e-5;
 };
-
-nlohmann::json parse_json(const std::string& text, const std::string& where) {
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& e) {
-    throw DataError(fmt::format("{}: not valid JSON ({})", where, e.what()));
-  }
-}
 
 Ct2Tokens tokens_of(const Ct2File& file, const ForeignFiles& folder, const std::string& base) {
   Ct2Tokens t;
@@ -39,7 +32,8 @@ Ct2Tokens tokens_of(const Ct2File& file, const ForeignFiles& folder, const std::
   t.start = file.number("with_target_bos", 1) != 0 ? t.begin : t.end;
   const std::string name = base + "config.json";
   if (!folder.has(name)) return t;
-  const nlohmann::json json = parse_json(folder.read(name), folder.where(name));
+  const BudgetScope scope(folder.budget());
+  const nlohmann::json json = parse_json(folder.read(name), folder.where(name), folder.budget());
   const auto get = [&](const char* key, auto& to) {
     if (!json.is_object() || !json.contains(key) || json[key].is_null()) return;
     try {
@@ -65,20 +59,16 @@ std::vector<std::string> token_list(const ForeignFiles& folder, const std::strin
   std::vector<std::string> tokens;
   for (const std::string& name : {side + "_vocabulary", std::string("shared_vocabulary")}) {
     if (const std::string file = base + name + ".json"; folder.has(file)) {
-      const nlohmann::json json = parse_json(folder.read(file), folder.where(file));
+      const nlohmann::json json = parse_json(folder.read(file), folder.where(file), folder.budget());
       if (!json.is_array()) throw DataError(fmt::format("{}: not a list of tokens", folder.where(file)));
+      if (json.size() > kMostPieces) throw DataError(fmt::format("{}: has more than {} tokens", folder.where(file), kMostPieces));
+      folder.budget().take(json.size() * kPieceBytes, folder.where(file), "the list of its tokens");
       for (const auto& token : json) {
         if (!token.is_string()) throw DataError(fmt::format("{}: not a list of tokens", folder.where(file)));
         tokens.push_back(token.get<std::string>());
       }
     } else if (const std::string lines = base + name + ".txt"; folder.has(lines)) {
-      const std::string text = folder.read(lines);
-      for (size_t begin = 0; begin < text.size();) {
-        const size_t end = std::min(text.find('\n', begin), text.size());
-        tokens.push_back(text.substr(begin, end - begin));
-        if (tokens.back().ends_with('\r')) tokens.back().pop_back();
-        begin = end + 1;
-      }
+      tokens = pieces_in_lines(folder.read(lines), folder.where(lines), folder.budget());
     } else {
       continue;
     }
@@ -115,7 +105,8 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
   if (config.decoder_start == DecoderStart::token && t.start == t.end) config.decoder_start = DecoderStart::end;
   if (config.decoder_start == DecoderStart::token && t.start == "<pad>") config.decoder_start = DecoderStart::pad;
   if (config.decoder_start == DecoderStart::token && t.start != t.begin)
-    throw ConfigError(fmt::format("{}: the decoder begins with {}, which is neither {} nor {}", where, t.start, t.begin, t.end));
+    throw ConfigError(fmt::format("{}: the decoder begins with {}, which is neither {} nor {}", where, printable(t.start),
+                                  printable(t.begin), printable(t.end)));
 
   std::vector<std::string> notes;
   std::vector<std::string> source_list = token_list(folder, base, "source", t.unknown),
@@ -136,8 +127,8 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
         fmt::format("{}: its text is split by subword-nmt (bpe.model), which is not supported; fetch a newer package", folder.where("")));
   if (v.target.empty()) v.target = v.source;
   const auto vocabulary = [&](const std::string& path, const std::vector<std::string>& list) {
-    if (path.empty()) return Vocabulary::from_bytes(vocabulary_format::word_model(list, where), where);
-    return numbered_vocabulary(read_foreign(files, folder, path), {list, {}});
+    if (path.empty()) return usual_vocabulary({name, where, vocabulary_format::word_model(list, where)}, folder.budget());
+    return numbered_vocabulary(read_foreign(files, folder, path), {list, {}}, folder.budget());
   };
   const bool joint = v.source == v.target && source_list == target_list;
   Vocabulary source = vocabulary(v.source, source_list);
@@ -156,13 +147,15 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
   Languages languages;
   std::string kind = fmt::format("CTranslate2's {} (binary version {})", name, file.version);
   if (folder.has("metadata.json")) {  // of an Argos package
-    const nlohmann::json json = parse_json(folder.read("metadata.json"), folder.where("metadata.json"));
+    const BudgetScope scope(folder.budget());
+    const nlohmann::json json = parse_json(folder.read("metadata.json"), folder.where("metadata.json"), folder.budget());
     const auto code = [&](const char* key) {
       return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
     };
     search.target_prefix = code("target_prefix");
     languages = languages_beside(folder, name);
-    kind = fmt::format("Argos package {} to {}, version {}, with {}", code("from_code"), code("to_code"), code("package_version"), kind);
+    kind = fmt::format("Argos package {} to {}, version {}, with {}", printable(code("from_code")), printable(code("to_code")),
+                       printable(code("package_version")), kind);
     search.length_penalty = 0.2;  // Argos Translate's
   }
   ImportedModel model{.kind = std::move(kind),
@@ -171,7 +164,7 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
                       .languages = languages,
                       .vocabularies = Vocabularies(std::move(source), std::move(target)),
                       .notes = std::move(notes)};
-  model.tensors = ct2_tensors(file, config, where);
+  model.tensors = ct2_tensors(file, config, where, folder.budget());
   model.further_files = further_files(folder);
   return model;
 }

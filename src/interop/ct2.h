@@ -16,6 +16,7 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
 
 // The architecture of a file, without what its vocabularies and config.json say.
 ModelConfig ct2_config(const Ct2File& file, const std::string& where);
-std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& config, const std::string& where);
+// What is made of an array that another tensor has been made of, or in a wider type, charges the budget.
+std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& config, const std::string& where, ByteBudget& budget);
 
 }  // namespace starling

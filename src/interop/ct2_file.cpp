@@ -7,14 +7,14 @@
 namespace starling {
 namespace {
 
-constexpr uint32_t kNewest = 6, kMostVariables = 200'000;
+constexpr uint32_t kNewest = 6, kMostVariables = 50'000;
 constexpr int kMostCt2Rank = 8;
 
 // A length that includes the NUL behind the text.
 std::string text_in(ForeignBytes& in) {
   const std::string_view all = in.take(in.number<uint16_t>());
   if (all.empty() || all.back() != '\0') in.broken("a name in it has no end");
-  return std::string(all.substr(0, all.size() - 1));
+  return in.name(all.substr(0, all.size() - 1));
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {

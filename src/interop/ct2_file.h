@@ -21,7 +21,8 @@ struct Ct2File {
 };
 
 bool is_ct2(std::string_view bytes);
-// Throws DataError, beginning with `where`, for anything else.
+// The arrays lie in `bytes`, which must outlive them. Throws DataError, beginning with `where`, for anything else.
 Ct2File read_ct2(std::string_view bytes, const std::string& where);
+Ct2File read_ct2(std::string&& bytes, const std::string& where) = delete;
 
 }  // namespace starling

@@ -26,8 +26,8 @@ int64_t rows_of(const ForeignArray& a) { return a.shape.empty() ? 1 : a.shape[0]
 int64_t columns_of(const ForeignArray& a) { return a.shape.size() < 2 ? 1 : a.shape[1]; }
 
 template <class T>
-std::string our_bytes(const std::vector<T>& elements, int64_t rows, int64_t columns, bool turn) {
-  return element_bytes(turn ? transposed(elements, rows, columns) : elements);
+std::vector<T> our_order(std::vector<T> elements, int64_t rows, int64_t columns, bool turn) {
+  return turn ? transposed(elements, rows, columns) : elements;
 }
 
 class Ct2Architecture {
@@ -161,7 +161,7 @@ class Ct2Architecture {
 
 ModelConfig ct2_config(const Ct2File& file, const std::string& where) { return Ct2Architecture(file, where).read(); }
 
-std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& config, const std::string& where) {
+std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& config, const std::string& where, ByteBudget& budget) {
   std::vector<OwnedTensor> tensors;
   std::set<const ForeignArray*> used;
   const auto find = [&](const std::string& name) {
@@ -174,12 +174,19 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
     if (a) used.insert(a);
     return a;
   };
+  // Charges what a tensor takes beyond an array that has not been one yet.
+  std::set<const ForeignArray*> made;
+  const auto charge = [&](const ForeignArray* a, int64_t elements, uint64_t element) {
+    const uint64_t bytes = static_cast<uint64_t>(elements) * element, stored = made.insert(a).second ? a->bytes.size() : 0;
+    if (bytes > stored) budget.take(bytes - stored, where, "a weight that stands for several, or in a wider type,");
+  };
   for (const Ct2Name& name : ct2_names(config)) {
     const ForeignArray* const a = find(name.theirs);
     if (!a) {
       if (!name.optional) throw DataError(fmt::format("{}: it has no {}", where, name.theirs));
       const ForeignArray* const weight = weight_in(file, name.theirs.substr(0, name.theirs.rfind('/')) + "/weight", where);
       const int64_t width = weight ? rows_of(*weight) : 0;
+      budget.take(static_cast<uint64_t>(width) * sizeof(float), where, "a bias that it does not have");
       tensors.push_back(float_tensor(name.ours, {width}, std::vector<float>(static_cast<size_t>(width))));
       continue;
     }
@@ -194,11 +201,16 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
       if (static_cast<int64_t>(scales.size()) != rows)
         throw DataError(fmt::format("{}: {}_scale has {} numbers", where, name.theirs, scales.size()));
       for (float& s : scales) s = s != 0 ? 127 / s : 0;
-      tensors.push_back({name.ours, "I8", shape, our_bytes(elements_of<char>(a->bytes), rows, columns, name.transposed)});
-      tensors.push_back(
-          float_tensor(name.ours + ".scale", name.transposed ? std::vector<int64_t>{1, rows} : std::vector<int64_t>{rows, 1}, scales));
+      charge(a, rows * columns, 1);
+      if (!name.transposed)
+        tensors.push_back({name.ours, "I8", shape, a->bytes.kept()});
+      else
+        tensors.push_back({name.ours, "I8", shape, element_bytes(transposed(elements_of<char>(a->bytes), rows, columns))});
+      tensors.push_back(float_tensor(name.ours + ".scale", name.transposed ? std::vector<int64_t>{1, rows} : std::vector<int64_t>{rows, 1},
+                                     std::move(scales)));
       continue;
     }
+    charge(a, rows * columns, sizeof(float));
     std::vector<float> values = plain_floats(*a);
     if (a->type == "i2" || a->type == "i1") {
       constexpr float kScaleOfVersion1 = 1000;
@@ -208,7 +220,7 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
         throw DataError(fmt::format("{}: {}_scale has {} numbers", where, name.theirs, scales.size()));
       for (size_t i = 0; i < values.size(); ++i) values[i] /= scales[scales.size() == 1 ? 0 : i / static_cast<size_t>(columns)];
     }
-    tensors.push_back({name.ours, "F32", shape, our_bytes(values, rows, columns, name.transposed)});
+    tensors.push_back({name.ours, "F32", shape, our_order(std::move(values), rows, columns, name.transposed)});
   }
   // What is left must be settings, or what ct2_config has replaced by sinusoids or recognised as tied.
   static const std::set<std::string> kSettings{"num_heads",

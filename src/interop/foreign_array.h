@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,11 +11,34 @@
 
 namespace starling {
 
+// Bytes that lie in a file, whose content must outlive them, or that were computed.
+class ArrayBytes : public std::string_view {
+ public:
+  ArrayBytes() = default;
+  ArrayBytes(std::string_view in_file) : std::string_view(in_file) {}
+  ArrayBytes(const char* literal) : std::string_view(literal) {}
+  ArrayBytes(std::string computed) {
+    auto own = std::make_shared<const std::string>(std::move(computed));
+    std::string_view::operator=(*own);
+    own_ = std::move(own);
+  }
+  ArrayBytes(std::vector<float> computed) {
+    auto own = std::make_shared<const std::vector<float>>(std::move(computed));
+    std::string_view::operator=({reinterpret_cast<const char*>(own->data()), own->size() * sizeof(float)});
+    own_ = std::move(own);
+  }
+  // The same bytes, which do not lie in a file.
+  ArrayBytes kept() const { return own_ ? *this : ArrayBytes(std::string(*this)); }
+
+ private:
+  std::shared_ptr<const void> own_;
+};
+
 struct ForeignArray {
   std::string name;
   std::string type;  // kind and bytes of an element, as NumPy names them: "f4", "f2", "i1"; or "q8": 8-bit integers times `unit`
   std::vector<int64_t> shape;
-  std::string bytes;  // row-major, little-endian
+  ArrayBytes bytes;  // row-major, little-endian
   float unit = 0;
 };
 

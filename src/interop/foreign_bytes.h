@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/quotes.h"
 
 namespace starling {
 
@@ -27,6 +28,11 @@ class ForeignBytes {
     return bytes_.substr(at_ - size, size);
   }
   uint64_t size() const { return bytes_.size(); }
+  // The name of an array: refused if a terminal could not show it, or if it is so long that it would hide the rest of a message.
+  std::string name(std::string_view text) const {
+    if (std::string name = printable(text); name == text) return name;
+    broken(fmt::format("an array is called '{}'", printable(text)));
+  }
   [[noreturn]] void broken(const std::string& why) const {
     throw DataError(fmt::format("{}: not {} that can be read ({}); fetch the file again", where_, what_, why));
   }

@@ -4,15 +4,26 @@
 #include <map>
 
 #include "base/mapping_guard.h"
+#include "base/quotes.h"
 #include "base/utf8.h"
 #include "data/line_reader.h"
+#include "interop/ct2_file.h"
+#include "interop/marian_bin.h"
 #include "interop/stand_ins.h"
 #include "interop/zip.h"
 
 namespace starling {
 namespace {
 
-constexpr size_t kBegin = 512;  // bytes that tell what stands in for a file
+constexpr size_t kBegin = 512;                   // bytes that tell what a file is, or what stands in for it
+constexpr size_t kMostFiles = 20'000;            // in a folder or an archive
+constexpr uint64_t kMostExpansionOfWeights = 3;  // bytes of packed weights, besides their own
+
+// Whether the first bytes are those of a file of weights, which may be packed well.
+bool is_weights(std::string_view begin) {
+  const bool safetensors = begin.size() > 8 && begin[8] == '{';
+  return is_zip(std::as_bytes(std::span(begin))) || is_marian_bin(begin) || is_ct2(begin) || safetensors;
+}
 
 // People's own words may be HTML.
 bool may_be_html(const std::string& name) { return name.ends_with(".md") || name.ends_with(".html") || name.starts_with("LICENSE"); }
@@ -22,24 +33,21 @@ void refuse_other(const std::string& name, std::string_view content, const std::
 }
 
 // Whether the name of an archive's entry may stand in messages and on a disk; no program writes others.
-bool is_printable(std::string_view name) {
-  constexpr size_t kMostName = 1024;
-  return name.size() <= kMostName && !invalid_utf8_offset(name) &&
-         std::none_of(name.begin(), name.end(), [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
-}
+bool is_printable(std::string_view name) { return printable(name) == name; }
 
 class Directory : public ForeignFiles {
  public:
   Directory(FileSystem& files, std::string path, bool below) : files_(files), path_(std::move(path)) {
     for (const std::string& name : files.list(path_)) {
-      const FileKind kind = files.info(join_path(path_, name)).kind;
-      if (kind == FileKind::file) names_.push_back(name);
+      const FileKind kind = kind_of(join_path(path_, name));
+      if (kind == FileKind::file && names_.size() < kMostFiles) names_.push_back(name);
       if (kind == FileKind::directory && below) add_below(name);
     }
     std::sort(names_.begin(), names_.end());
   }
   const std::vector<std::string>& names() const override { return names_; }
   std::string read(const std::string& name) const override {
+    budget().allow(files_.info(where(name)).size);
     std::string content = files_.read_file(where(name));
     refuse_other(name, content, where(name));
     return content;
@@ -58,11 +66,20 @@ class Directory : public ForeignFiles {
   std::string directory() const override { return path_; }
 
  private:
+  // What cannot be looked at, such as a link that leads to itself, is not there for us.
+  FileKind kind_of(const std::string& path) {
+    try {
+      return files_.info(path).kind;
+    } catch (const IoError&) {
+      return FileKind::missing;
+    }
+  }
   // A folder that cannot be read has nothing for us.
   void add_below(const std::string& name) {
     try {
       for (const std::string& inner : files_.list(join_path(path_, name)))
-        if (files_.info(join_path(join_path(path_, name), inner)).kind == FileKind::file) names_.push_back(name + "/" + inner);
+        if (names_.size() < kMostFiles && kind_of(join_path(join_path(path_, name), inner)) == FileKind::file)
+          names_.push_back(name + "/" + inner);
     } catch (const IoError&) {
     }
   }
@@ -76,6 +93,9 @@ class Archive : public ForeignFiles {
  public:
   Archive(FileSystem& files, const std::string& path)
       : path_(path), mapping_(files.map(path)), guard_(mapping_->bytes(), path), zip_(mapping_->bytes(), path) {
+    budget().allow(mapping_->bytes().size());
+    if (zip_.entries().size() > kMostFiles)
+      throw DataError(fmt::format("{}: has {} files, which no model has", path_, zip_.entries().size()));
     for (const ZipEntry& e : zip_.entries())  // macOS adds a file of its own for each
       if (!e.name.ends_with('/') && !e.name.starts_with("__MACOSX/") && is_printable(e.name) && entries_.emplace(e.name, &e).second)
         names_.push_back(e.name);
@@ -89,7 +109,10 @@ class Archive : public ForeignFiles {
   }
   const std::vector<std::string>& names() const override { return names_; }
   std::string read(const std::string& name) const override {
-    std::string content = zip_.read(entry_of(name));
+    const ZipEntry& entry = entry_of(name);
+    if (entry.deflated && is_weights(zip_.read_begin(entry, kBegin))) budget().allow(kMostExpansionOfWeights * entry.packed_size);
+    budget().take(entry.size, where(name), "unpacking it");
+    std::string content = zip_.read(entry);
     guard_.require_whole();
     refuse_other(name, content, where(name));
     return content;
@@ -105,7 +128,7 @@ class Archive : public ForeignFiles {
  private:
   const ZipEntry& entry_of(const std::string& name) const {
     const auto found = entries_.find(folder_ + name);
-    CHECK(found != entries_.end(), "{} is not in {}", name, path_);
+    CHECK(found != entries_.end(), "{} is not in {}", printable(name), path_);
     return *found->second;
   }
 
@@ -150,21 +173,30 @@ std::string peek_unpacked(const ForeignFiles& folder, const std::string& name, s
   return whole;
 }
 
-std::string unpacked(std::string content, const std::string& where) {
-  constexpr size_t kPiece = size_t{1} << 20, kMost = size_t{8} << 30;
-  const auto archive = open_archive(content);
-  if (!archive) return content;
-  std::string whole;
+std::string unpacked(std::string content, const std::string& where, ByteBudget& budget) {
+  constexpr size_t kPiece = size_t{256} << 10;
+  std::string piece(kPiece, '\0'), whole;
+  bool is_packed = false;
+  // Passes on the unpacked bytes, piece by piece.
+  const auto unpack = [&](auto take) {
+    const auto archive = open_archive(content);
+    is_packed = archive != nullptr;
+    while (const size_t got = archive ? archive->read(piece.data(), kPiece) : 0) take(std::string_view(piece).substr(0, got));
+  };
   try {
-    for (size_t got = kPiece; got > 0;) {
-      if (whole.size() > kMost) throw DataError("it would have more than 8 GiB");
-      const size_t before = whole.size();
-      whole.resize(before + kPiece);
-      got = archive->read(whole.data() + before, kPiece);
-      whole.resize(before + got);
-    }
+    uint64_t size = 0;  // counted before a byte is kept
+    unpack([&](std::string_view bytes) {
+      if (size == 0 && is_weights(bytes)) budget.allow(kMostExpansionOfWeights * content.size());
+      size += bytes.size();
+      if (size > budget.left()) budget.take(size, where, "unpacking it");
+    });
+    if (!is_packed) return content;
+    budget.take(size, where, "unpacking it");
+    whole.reserve(size);
+    unpack([&](std::string_view bytes) { whole += bytes; });
   } catch (const DataError& e) {
-    throw DataError(fmt::format("{}: {}", where, e.what()));
+    const std::string_view what = e.what();
+    throw DataError(what.starts_with(where) ? std::string(what) : fmt::format("{}: {}", where, what));
   }
   return whole;
 }
@@ -172,9 +204,10 @@ std::string unpacked(std::string content, const std::string& where) {
 ForeignFile read_foreign(FileSystem& files, const ForeignFiles& folder, const std::string& path) {
   const bool inside = folder.has(path);
   const std::string where = inside ? folder.where(path) : path;
+  if (!inside) folder.budget().allow(files.info(path).size);
   std::string content = inside ? folder.read(path) : files.read_file(path);
   refuse_other(path, content, where);
-  return {path, where, unpacked(std::move(content), where)};
+  return {path, where, unpacked(std::move(content), where, folder.budget())};
 }
 
 std::unique_ptr<ForeignFiles> open_foreign(FileSystem& files, const std::string& path) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "base/files.h"
 
 namespace starling {
@@ -25,14 +26,19 @@ class ForeignFiles {
   virtual std::string directory() const { return ""; }
 
   bool has(const std::string& name) const;
+  // What unpacking and parsing its files may take; read() allows more of it.
+  ByteBudget& budget() const { return budget_; }
+
+ private:
+  mutable ByteBudget budget_;
 };
 
 // Opens a directory, an archive or, of a file that is not one, the files beside it. Throws IoError or DataError.
 std::unique_ptr<ForeignFiles> open_foreign(FileSystem& files, const std::string& path);
 
-// The content of a file that may be packed by gzip or Zstandard. Throws DataError, beginning with `where`, if it is damaged or would have
-// more than 8 GiB.
-std::string unpacked(std::string content, const std::string& where);
+// The content of a file that may be packed by gzip or Zstandard, which charges the budget. Weights may have four times as many bytes as
+// they have packed. Throws DataError, beginning with `where`, if it is damaged or too large.
+std::string unpacked(std::string content, const std::string& where, ByteBudget& budget);
 // The first bytes of a file, unpacked if it is packed. Throws DataError if it is damaged.
 std::string peek_unpacked(const ForeignFiles& folder, const std::string& name, size_t most);
 // A file that was read, and what messages call it.

@@ -23,16 +23,16 @@ bool is_hf(const ForeignFiles& folder) {
 }
 
 ImportedModel read_hf(FileSystem& files, const ForeignFiles& folder, const VocabularyFiles& given, const Languages& languages) {
-  const HfSettings settings(folder.read(kConfig), folder.where(kConfig));
+  const HfSettings settings(folder.read(kConfig), folder.where(kConfig), folder.budget());
   HfConfig config = hf_config(settings);
   std::optional<HfSettings> generation;
-  if (folder.has(kGeneration)) generation.emplace(folder.read(kGeneration), folder.where(kGeneration));
+  if (folder.has(kGeneration)) generation.emplace(folder.read(kGeneration), folder.where(kGeneration), folder.budget());
   std::vector<std::string> notes;
   SearchOptions search = hf_search(settings, generation ? &*generation : nullptr, config.pad, notes);
   if (generation && generation->find("forced_bos_token_id")) config.forced = generation->get<int64_t>("forced_bos_token_id", -1);
 
   HfWeights weights(folder);
-  std::vector<OwnedTensor> tensors = hf_tensors(weights, config, notes);
+  std::vector<OwnedTensor> tensors = hf_tensors(weights, config, folder.budget(), notes);
   const HfPieces pieces = hf_pieces(files, folder, config, given);
   if (config.forced >= config.target_rows) (generation ? *generation : settings).refuse("forced_bos_token_id");
   if (config.model.decoder_start == DecoderStart::token && pieces.target.at(static_cast<size_t>(config.start)) != "<s>")
@@ -52,7 +52,7 @@ ImportedModel read_hf(FileSystem& files, const ForeignFiles& folder, const Vocab
   for (const auto& [token, found] : pieces.found)
     if (found != vocabulary_format::Found::tag) added.push_back(token);
   if (!added.empty())
-    notes.push_back(fmt::format("{}, such as {}, {} found in text as {}.", counted(added.size(), "added token"), added.front(),
+    notes.push_back(fmt::format("{}, such as {}, {} found in text as {}.", counted(added.size(), "added token"), printable(added.front()),
                                 added.size() == 1 ? "is" : "are", added.size() == 1 ? "it stands" : "they stand"));
   model.notes = std::move(notes);
   model.tensors = std::move(tensors);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/quotes.h"
+
 namespace starling {
 namespace {
 
@@ -30,7 +32,7 @@ HfConfig hf_config(const HfSettings& s) {
   const auto type = s.get<std::string>("model_type", "");
   if (type != "marian" && type != "m2m_100")
     throw ConfigError(fmt::format("{}: model_type {}: known are marian (MarianMT, OPUS-MT) and m2m_100 (M2M-100, NLLB-200)", s.where(),
-                                  type.empty() ? "is missing" : "'" + type + "' cannot be imported"));
+                                  type.empty() ? "is missing" : in_quotes(type) + " cannot be imported"));
   const bool marian = type == "marian";
   h.family = marian ? HfFamily::marian : HfFamily::m2m_100;
   ModelConfig& c = h.model;

@@ -1,6 +1,7 @@
 // Which languages a Hugging Face folder names, and the pieces that stand for them: __en__ in M2M-100, eng_Latn in NLLB.
 #include <algorithm>
 
+#include "base/quotes.h"
 #include "interop/hf_vocabulary.h"
 #include "text/language_codes.h"
 
@@ -23,7 +24,7 @@ void set_hf_languages(const ForeignFiles& folder, const HfConfig& c, const HfPie
   const bool marian = c.family == HfFamily::marian;
   constexpr const char* kSettings = "tokenizer_config.json";
   if (folder.has(kSettings)) {
-    const HfSettings settings(folder.read(kSettings), folder.where(kSettings));
+    const HfSettings settings(folder.read(kSettings), folder.where(kSettings), folder.budget());
     if (languages.source.empty()) languages.source = code_of_setting(settings, marian ? "source_lang" : "src_lang");
     const bool several = marian && std::count_if(p.source.begin(), p.source.end(), vocabulary_format::has_form_of_tag) > 1;
     if (languages.target.empty()) {
@@ -45,8 +46,8 @@ void set_hf_languages(const ForeignFiles& folder, const HfConfig& c, const HfPie
   if (example == p.source.end()) return;
   for (const std::string& code : {languages.source, languages.target})
     if (!code.empty() && language_piece(p.source, code).empty())
-      throw ConfigError(
-          fmt::format("{}: the model has no language '{}'; its languages are pieces such as {}", folder.where(""), code, *example));
+      throw ConfigError(fmt::format("{}: the model has no language {}; its languages are pieces such as {}", folder.where(""),
+                                    in_quotes(code), printable(*example)));
   search.source_prefix = language_piece(p.source, languages.source);
   if (const std::string piece = language_piece(p.source, languages.target); !piece.empty()) search.target_prefix = piece;
   const auto note = [&](const char* key, const std::string& prefix) {

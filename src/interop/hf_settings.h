@@ -7,13 +7,16 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/quotes.h"
 
 namespace starling {
 
 class HfSettings {
  public:
   // Throws DataError, beginning with `where`, unless the text is an object.
-  HfSettings(const std::string& text, std::string where) : where_(std::move(where)), json_(parse_json_object(text, where_)) {}
+  // The document charges the budget.
+  HfSettings(const std::string& text, std::string where, ByteBudget& budget)
+      : where_(std::move(where)), json_(parse_json_object(text, where_, budget)) {}
 
   const std::string& where() const { return where_; }
   // Null if the key is absent or null.
@@ -35,14 +38,14 @@ class HfSettings {
     } else if (value->is_string()) {
       return value->get<std::string>();
     }
-    throw DataError(fmt::format("{}: {} is {}, which is not a value of its kind", where_, key, value->dump()));
+    throw DataError(fmt::format("{}: {} is {}, which is not a value of its kind", where_, key, printable(value->dump())));
   }
   // Refuses the model, because Starling's have no such setting.
   [[noreturn]] void refuse(const std::string& key) const {
     const nlohmann::json* const value = find(key);
     if (!value) throw DataError(fmt::format("{}: it lacks {}, so the model cannot be imported", where_, key));
-    throw ConfigError(
-        fmt::format("{}: the model has {}: {}, which Starling's models do not have; it cannot be imported", where_, key, value->dump()));
+    throw ConfigError(fmt::format("{}: the model has {}: {}, which Starling's models do not have; it cannot be imported", where_, key,
+                                  printable(value->dump())));
   }
 
  private:

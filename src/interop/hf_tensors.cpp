@@ -48,7 +48,7 @@ bool is_zero(std::span<const float> values) {
 
 OwnedTensor rows_as_tensor(const char* name, std::vector<float> values, int64_t rows, int64_t width) {
   values.resize(static_cast<size_t>(rows * width));
-  return float_tensor(name, {rows, width}, values);
+  return float_tensor(name, {rows, width}, std::move(values));
 }
 
 // MarianMT's own signals: frequencies 10000^(-k / (D/2)), all sines before all cosines.
@@ -64,21 +64,23 @@ std::vector<float> marian_mt_positions(int64_t rows, int64_t width) {
   return table;
 }
 
-void add_positions(HfWeights& w, HfConfig& h, std::vector<OwnedTensor>& tensors, std::vector<std::string>& notes) {
+void add_positions(HfWeights& w, HfConfig& h, ByteBudget& budget, std::vector<OwnedTensor>& tensors, std::vector<std::string>& notes) {
   const int64_t P = h.positions, D = h.model.width;
   std::vector<float> tables[2];
   bool computed = false;
   for (int i = 0; i < 2; ++i) {
     const char* const name = i == 0 ? kHfSourcePositions : kHfTargetPositions;
-    if (w.has(name))
+    if (w.has(name)) {
       tables[i] = w.floats(name, {P, D});
-    else
-      tables[i] = marian_mt_positions(P, D), computed = true;
+      continue;
+    }
+    budget.take(2 * static_cast<uint64_t>(P * D) * sizeof(float), w.where(), "the table of positions that config.json asks for");
+    tables[i] = marian_mt_positions(P, D), computed = true;
   }
   if (are_sinusoids(tables[0], D, 0) && are_sinusoids(tables[1], D, 0)) return;  // then sentences may be of any length
   h.model.position_table = P;
-  tensors.push_back(float_tensor("encoder.positions", {P, D}, tables[0]));
-  tensors.push_back(float_tensor("decoder.positions", {P, D}, tables[1]));
+  tensors.push_back(float_tensor("encoder.positions", {P, D}, std::move(tables[0])));
+  tensors.push_back(float_tensor("decoder.positions", {P, D}, std::move(tables[1])));
   if (computed)
     notes.push_back(fmt::format(
         "Positions are those that MarianMT computes, for sentences of at most {} tokens. Marian's own have other frequencies, so "
@@ -115,7 +117,7 @@ void add_tables(HfWeights& w, HfConfig& h, std::vector<OwnedTensor>& tensors) {
     std::vector<float> bias = w.floats(kHfOutputBias, {1, VT});
     bias.resize(static_cast<size_t>(target_rows));
     c.output_bias = !is_zero(bias);
-    if (c.output_bias) tensors.push_back(float_tensor("decoder.output.bias", {target_rows}, bias));
+    if (c.output_bias) tensors.push_back(float_tensor("decoder.output.bias", {target_rows}, std::move(bias)));
   }
   if (!without) return;
   h.source_rows = source_rows, h.target_rows = target_rows;
@@ -124,11 +126,11 @@ void add_tables(HfWeights& w, HfConfig& h, std::vector<OwnedTensor>& tensors) {
 
 }  // namespace
 
-std::vector<OwnedTensor> hf_tensors(HfWeights& w, HfConfig& h, std::vector<std::string>& notes) {
+std::vector<OwnedTensor> hf_tensors(HfWeights& w, HfConfig& h, ByteBudget& budget, std::vector<std::string>& notes) {
   std::vector<OwnedTensor> tensors;
   add_tables(w, h, tensors);
   if (h.family == HfFamily::marian) {
-    add_positions(w, h, tensors, notes);
+    add_positions(w, h, budget, tensors, notes);
   } else {
     for (const char* side : {"encoder", "decoder"}) w.ignore(fmt::format("model.{}.embed_positions.weights", side));  // computed ones
   }
@@ -144,7 +146,7 @@ std::vector<OwnedTensor> hf_tensors(HfWeights& w, HfConfig& h, std::vector<std::
     }
     const int64_t columns = out * static_cast<int64_t>(name.theirs.size());
     tensors.push_back(weight ? float_tensor(name.ours, {in, columns}, transposed(all, columns, in))
-                             : float_tensor(name.ours, {columns}, all));
+                             : float_tensor(name.ours, {columns}, std::move(all)));
   }
   w.require_all_used();
   return tensors;

@@ -20,21 +20,22 @@ using Numbers = std::map<int64_t, std::string>;  // pieces by number
 // Gives a piece its number. Throws DataError if that is out of range or another piece's.
 void take_number(Numbers& to, int64_t number, const std::string& piece, int64_t rows, const std::string& where) {
   if (number < 0 || number >= rows)
-    throw DataError(
-        fmt::format("{}: '{}' has number {}, but the model has {} tokens; do the files belong together?", where, piece, number, rows));
+    throw DataError(fmt::format("{}: {} has number {}, but the model has {} tokens; do the files belong together?", where, in_quotes(piece),
+                                number, rows));
   const auto [at, added] = to.emplace(number, piece);
   if (!added && at->second != piece)
-    throw DataError(fmt::format("{}: '{}' and '{}' have the same number, {}", where, at->second, piece, number));
+    throw DataError(fmt::format("{}: {} and {} have the same number, {}", where, in_quotes(at->second), in_quotes(piece), number));
 }
 
 // A file of numbers by piece. Padding behind the last row is left out: hf_tensors() has removed its row.
 Numbers numbers_of_file(const ForeignFiles& folder, const char* name, int64_t rows) {
   const std::string where = folder.where(name);
-  const nlohmann::json json = parse_json_object(folder.read(name), where);
+  const BudgetScope scope(folder.budget());
+  const nlohmann::json json = parse_json_object(folder.read(name), where, folder.budget());
   Numbers numbers;
   for (const auto& [piece, number] : json.items()) {
     if (!number.is_number_integer() || (number.is_number_unsigned() && number.get<uint64_t>() > INT64_MAX))
-      throw DataError(fmt::format("{}: the number of '{}' is {}", where, piece, number.dump()));
+      throw DataError(fmt::format("{}: the number of {} is {}", where, in_quotes(piece), printable(number.dump())));
     if (piece != kPad || number.get<int64_t>() != rows) take_number(numbers, number.get<int64_t>(), piece, rows, where);
   }
   return numbers;
@@ -59,7 +60,7 @@ std::optional<std::string> content_of(const nlohmann::json& token) {
 
 std::optional<HfSettings> settings_in(const ForeignFiles& folder, const char* name) {
   if (!folder.has(name)) return std::nullopt;
-  return HfSettings(folder.read(name), folder.where(name));
+  return HfSettings(folder.read(name), folder.where(name), folder.budget());
 }
 
 struct AddedToken {
@@ -70,6 +71,7 @@ using AddedTokens = std::map<int64_t, AddedToken>;  // by number
 
 // The tokens that a tokenizer numbers or writes as special ones: additional_special_tokens.
 std::vector<std::string> special_tokens(const ForeignFiles& folder) {
+  const BudgetScope scope(folder.budget());
   std::vector<std::string> tokens;
   for (const char* name : {"special_tokens_map.json", kTokenizerSettings}) {
     const auto settings = settings_in(folder, name);
@@ -84,6 +86,7 @@ std::vector<std::string> special_tokens(const ForeignFiles& folder) {
 
 // Tokens that were added to the pieces, where a file says their numbers. Padding behind the last row is left out, as in vocab.json.
 AddedTokens added_tokens(const ForeignFiles& folder, int64_t rows) {
+  const BudgetScope scope(folder.budget());
   Numbers numbers;
   std::set<std::string> special;
   for (std::string& token : special_tokens(folder)) special.insert(std::move(token));
@@ -139,8 +142,8 @@ void require_number(const std::vector<std::string>& pieces, int64_t number, cons
   if (number < 0) return;
   const std::string& found = pieces.at(static_cast<size_t>(number));
   if (found != piece)
-    throw ConfigError(fmt::format("{}: {} is {}, which is the number of '{}', not of {}; such a model cannot be imported", where, key,
-                                  number, found, piece));
+    throw ConfigError(fmt::format("{}: {} is {}, which is the number of {}, not of {}; such a model cannot be imported", where, key, number,
+                                  in_quotes(found), piece));
 }
 
 // M2M-100: vocab.json, tokens of languages behind it. NLLB: the SentencePiece model's order behind four special tokens, then languages.
@@ -190,7 +193,8 @@ void name_padding(std::vector<std::string>& pieces, const HfConfig& c, int64_t p
   std::string& piece = pieces.at(static_cast<size_t>(pad));
   if (vocabulary_format::is_row_without_piece(piece)) piece = kPad;
   if (piece == kPad || (c.family == HfFamily::m2m_100 && piece == "<s>")) return;
-  throw ConfigError(fmt::format("{}: pad_token_id is the number of '{}', not of {}; such a model cannot be imported", where, piece, kPad));
+  throw ConfigError(
+      fmt::format("{}: pad_token_id is the number of {}, not of {}; such a model cannot be imported", where, in_quotes(piece), kPad));
 }
 
 }  // namespace
@@ -240,9 +244,9 @@ Vocabularies hf_vocabularies(FileSystem& files, const ForeignFiles& folder, cons
   const ForeignFile source = read_foreign(files, folder, p.source_model),
                     target = p.target_model == p.source_model ? source : read_foreign(files, folder, p.target_model);
   const bool joint = source.content == target.content && p.source == p.target;
-  Vocabulary of_source = numbered_vocabulary(source, {p.source, p.found});
+  Vocabulary of_source = numbered_vocabulary(source, {p.source, p.found}, folder.budget());
   std::optional<Vocabulary> of_target;
-  if (!joint) of_target = numbered_vocabulary(target, {p.target, p.found});
+  if (!joint) of_target = numbered_vocabulary(target, {p.target, p.found}, folder.budget());
   return Vocabularies(std::move(of_source), std::move(of_target));
 }
 

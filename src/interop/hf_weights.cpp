@@ -13,16 +13,18 @@ constexpr const char *kWhole = "model.safetensors", *kIndex = "model.safetensors
 
 // The files of an index, each once.
 std::set<std::string> files_of_index(const ForeignFiles& folder) {
-  const HfSettings index(folder.read(kIndex), folder.where(kIndex));
+  const BudgetScope scope(folder.budget());
+  const HfSettings index(folder.read(kIndex), folder.where(kIndex), folder.budget());
   const nlohmann::json* const map = index.find("weight_map");
   if (!map || !map->is_object()) throw DataError(fmt::format("{}: it has no weight_map", index.where()));
   std::set<std::string> files;
   for (const auto& [tensor, file] : map->items()) {
-    if (!file.is_string()) throw DataError(fmt::format("{}: {} has no name of a file", index.where(), tensor));
+    if (!file.is_string()) throw DataError(fmt::format("{}: {} has no name of a file", index.where(), printable(tensor)));
     files.insert(file.get<std::string>());
   }
   for (const std::string& file : files)
-    if (!folder.has(file)) throw DataError(fmt::format("{}: it names {}, which is not there; fetch it too", index.where(), file));
+    if (!folder.has(file))
+      throw DataError(fmt::format("{}: it names {}, which is not there; fetch it too", index.where(), printable(file)));
   return files;
 }
 
@@ -49,16 +51,19 @@ std::set<std::string> files_of_weights(const ForeignFiles& folder) {
 HfWeights::HfWeights(const ForeignFiles& folder) {
   const std::set<std::string> files = files_of_weights(folder);
   where_ = folder.where(files.size() == 1 ? *files.begin() : "");
-  for (const std::string& file : files) add(folder.read(file), folder.where(file));
+  for (const std::string& file : files) add(folder.read(file), folder.where(file), folder.budget());
 }
 
-HfWeights::HfWeights(std::string bytes, std::string where) : where_(std::move(where)) { add(std::move(bytes), where_); }
+HfWeights::HfWeights(std::string bytes, std::string where) : where_(std::move(where)) {
+  ByteBudget budget(bytes.size());
+  add(std::move(bytes), where_, budget);
+}
 
-void HfWeights::add(std::string bytes, const std::string& where) {
+void HfWeights::add(std::string bytes, const std::string& where, ByteBudget& budget) {
   files_.push_back(std::make_unique<std::string>(std::move(bytes)));
-  for (NamedBytes& tensor : parse_safetensors(std::as_bytes(std::span(*files_.back())), where).tensors) {
+  for (NamedBytes& tensor : parse_safetensors(std::as_bytes(std::span(*files_.back())), where, budget).tensors) {
     const std::string name = tensor.name;
-    if (!tensors_.emplace(name, std::move(tensor)).second) throw DataError(fmt::format("{}: {} is there twice", where, name));
+    if (!tensors_.emplace(name, std::move(tensor)).second) throw DataError(fmt::format("{}: {} is there twice", where, printable(name)));
   }
 }
 
@@ -83,7 +88,7 @@ bool HfWeights::same(const std::string& a, const std::string& b) const {
 void HfWeights::require_all_used() const {
   std::vector<std::string> rest;
   for (const auto& [name, tensor] : tensors_)
-    if (!used_.contains(name)) rest.push_back(name);
+    if (!used_.contains(name)) rest.push_back(printable(name));
   if (rest.empty()) return;
   const size_t more = rest.size();
   rest.resize(std::min<size_t>(more, 5));

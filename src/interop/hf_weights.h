@@ -29,12 +29,11 @@ class HfWeights {
   void ignore(const std::string& name) { used_.insert(name); }
   // Whether two tensors are equal byte for byte.
   bool same(const std::string& a, const std::string& b) const;
-  // The first dimension of a tensor that is there; 0 of one without dimensions.
   // Throws ConfigError, naming them, if tensors were not used.
   void require_all_used() const;
 
  private:
-  void add(std::string bytes, const std::string& where);
+  void add(std::string bytes, const std::string& where, ByteBudget& budget);
 
   std::string where_;
   std::vector<std::unique_ptr<std::string>> files_;  // whose bytes the tensors point into
@@ -45,6 +44,7 @@ class HfWeights {
 // The tensors by our names. Completes the configuration's model: tied tables, stored positions, the output's bias, the decoder's start
 // where it is the end of sentence or the padding. Removes the padding's row where it is the last and holds zeros; `config` then has one row
 // less, and its pad is -1. Throws as above.
-std::vector<OwnedTensor> hf_tensors(HfWeights& weights, HfConfig& config, std::vector<std::string>& notes);
+// What is computed charges the budget.
+std::vector<OwnedTensor> hf_tensors(HfWeights& weights, HfConfig& config, ByteBudget& budget, std::vector<std::string>& notes);
 
 }  // namespace starling

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/memory.h"
+#include "base/resource_error.h"
 #include "interop/ct2.h"
 #include "interop/hf.h"
 #include "interop/marian.h"
@@ -10,7 +12,9 @@
 
 namespace starling {
 
-ImportedModel import_model(FileSystem& files, const ImportOptions& o) {
+namespace {
+
+ImportedModel import_from(FileSystem& files, const ImportOptions& o) {
   if (files.exists(o.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", o.output));
   refuse_run_files({"--output", o.output});
   Languages languages = o.languages;  // eng_Latn, as NLLB writes it, is eng-Latn
@@ -30,6 +34,16 @@ ImportedModel import_model(FileSystem& files, const ImportOptions& o) {
   files.make_directories(parent_path(o.output));
   publish_imported(files, o.output, model);
   return model;
+}
+
+}  // namespace
+
+ImportedModel import_model(FileSystem& files, const ImportOptions& o) {
+  try {
+    return import_from(files, o);
+  } catch (const std::bad_alloc&) {
+    throw ResourceError(fmt::format("{}: the model does not fit into memory while it is imported; {}", o.from, usable_memory().text()));
+  }
 }
 
 }  // namespace starling

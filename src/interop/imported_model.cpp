@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/quotes.h"
 #include "decode/framing.h"
 #include "interop/foreign_array.h"
 #include "tensor/finite.h"
@@ -17,7 +18,8 @@ namespace {
 constexpr const char* kWeightsFile = "model.safetensors";
 
 void require_finite_floats(const ImportedModel& m, const OwnedTensor& t) {
-  if (first_not_finite(elements_of<float>(t.bytes)) >= 0)
+  const std::span<const float> values(reinterpret_cast<const float*>(t.bytes.data()), t.bytes.size() / sizeof(float));
+  if (first_not_finite(values) >= 0)
     throw DataError(fmt::format("{}: the weights for {} are not all finite; fetch the model again", m.kind, t.name));
 }
 
@@ -61,11 +63,12 @@ void set_typed_tag(ImportedModel& m, const std::string& target) {
   if (!target.empty() && tag.empty()) m.notes.push_back(fmt::format("It has no tag for {}.", target));
   if (!tag.empty()) m.search.source_prefix = tag;
   if (!m.search.source_prefix.empty())
-    m.notes.push_back(fmt::format("source-prefix: {}, which decode.yml has and translate's options can change.", m.search.source_prefix));
+    m.notes.push_back(
+        fmt::format("source-prefix: {}, which decode.yml has and translate's options can change.", printable(m.search.source_prefix)));
   m.notes.push_back(
       fmt::format("Its sources begin with the tag of the target language: {}. Choose one by --target-language, here or for "
                   "translate, or begin each line with one.",
-                  fmt::join(tags, ", ")));
+                  printable(fmt::format("{}", fmt::join(tags, ", ")))));
 }
 
 void publish_imported(FileSystem& files, const std::string& directory, const ImportedModel& model) {

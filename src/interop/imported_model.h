@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "decode/model_directory.h"
+#include "interop/foreign_array.h"
 #include "interop/foreign_files.h"
 
 namespace starling {
@@ -14,9 +15,9 @@ struct OwnedTensor {
   std::string name;
   std::string dtype;  // F32, or I8 with a further tensor NAME.scale as in docs/reference/model-format.md
   std::vector<int64_t> shape;
-  std::string bytes;
+  ArrayBytes bytes;
 };
-OwnedTensor float_tensor(std::string name, std::vector<int64_t> shape, std::span<const float> values);
+OwnedTensor float_tensor(std::string name, std::vector<int64_t> shape, std::vector<float> values);
 
 struct ImportedModel {
   std::string kind;  // what was found: "Marian v1.12.43, ..."

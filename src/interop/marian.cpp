@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/counted.h"
+#include "base/quotes.h"
 #include "interop/marian_bin.h"
 #include "interop/marian_names.h"
 #include "interop/npz.h"
@@ -15,9 +16,9 @@ namespace {
 constexpr const char* kSettings = "special:model.yml";
 constexpr const char* kFirefoxSearch = "beam-size: 1\nnormalize: 1\nmax-length-factor: 2\n";
 
-std::vector<ForeignArray> read_arrays(const ForeignFile& file) {
+std::vector<ForeignArray> read_arrays(const ForeignFile& file, ByteBudget& budget) {
   return is_marian_bin(file.content) ? read_marian_bin(file.content, file.where)
-                                     : read_npz(std::as_bytes(std::span(file.content)), file.where);
+                                     : read_npz(std::as_bytes(std::span(file.content)), file.where, budget);
 }
 
 // The parts of one of our matrices, with the same number of rows.
@@ -32,6 +33,7 @@ struct Parts {
 // [rows, columns] of an array; a vector has one row.
 std::pair<int64_t, int64_t> matrix_shape(const ForeignArray& a, const std::string& where) {
   if (a.shape.size() == 1) return {1, a.shape[0]};
+  if (a.bytes.empty()) throw DataError(fmt::format("{}: {} has no elements", where, a.name));
   if (a.shape.size() != 2) throw DataError(fmt::format("{}: {} has {} dimensions", where, a.name, a.shape.size()));
   return {a.shape[0], a.shape[1]};
 }
@@ -60,6 +62,7 @@ void add_tensor(const std::string& name, const Parts& parts, const std::string& 
       }
     return bytes;
   };
+  const bool whole = parts.arrays.size() == 1;  // then there is nothing to put side by side
   const bool vector = name.ends_with("bias") || name.ends_with("norm.scale");
   const std::vector<int64_t> shape = vector && parts.rows == 1 ? std::vector{parts.columns} : std::vector{parts.rows, parts.columns};
   if (parts.integers()) {
@@ -70,9 +73,13 @@ void add_tensor(const std::string& name, const Parts& parts, const std::string& 
       data.push_back(a->bytes);
       scales.insert(scales.end(), static_cast<size_t>(table ? parts.rows : matrix_shape(*a, where).second), 127 * a->unit);
     }
-    tensors.push_back({name, "I8", shape, side_by_side(1, data)});
-    tensors.push_back(
-        float_tensor(name + ".scale", table ? std::vector<int64_t>{parts.rows, 1} : std::vector<int64_t>{1, parts.columns}, scales));
+    tensors.push_back({name, "I8", shape, whole ? parts.arrays[0]->bytes.kept() : side_by_side(1, data)});
+    tensors.push_back(float_tensor(name + ".scale", table ? std::vector<int64_t>{parts.rows, 1} : std::vector<int64_t>{1, parts.columns},
+                                   std::move(scales)));
+    return;
+  }
+  if (whole && parts.arrays[0]->type == "f4") {
+    tensors.push_back({name, "F32", shape, parts.arrays[0]->bytes.kept()});
     return;
   }
   std::vector<std::vector<float>> values;
@@ -90,18 +97,19 @@ void turn_output(std::map<std::string, ForeignArray>& arrays, const std::string&
   ForeignArray array{.name = "decoder_ff_logit_out_Wt",
                      .type = "f4",
                      .shape = {columns, rows},
-                     .bytes = element_bytes(transposed(floats_of(found->second, where), rows, columns))};
+                     .bytes = transposed(floats_of(found->second, where), rows, columns)};
   arrays.erase(found);
   arrays.emplace(array.name, std::move(array));
 }
 
 Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const std::string& path, const std::string& numbers, int64_t rows) {
   ForeignFile model = read_foreign(files, folder, path);
-  if (numbers.empty()) return Vocabulary::from_bytes(std::move(model.content), model.where);
+  if (numbers.empty()) return usual_vocabulary(std::move(model), folder.budget());
   const ForeignFile list = read_foreign(files, folder, numbers);
-  std::vector<std::string> pieces = marian_pieces(list.content, list.where);
+  std::vector<std::string> pieces = marian_pieces(list.content, list.where, folder.budget());
+  folder.budget().take(static_cast<uint64_t>(std::max<int64_t>(0, rows)) * kPieceBytes, list.where, "a piece for each row of the model");
   for (auto n = static_cast<int64_t>(pieces.size()); n < rows; ++n) pieces.push_back(vocabulary_format::row_without_piece(n));
-  return numbered_vocabulary(model, {std::move(pieces), {}});
+  return numbered_vocabulary(model, {std::move(pieces), {}}, folder.budget());
 }
 
 }  // namespace
@@ -109,7 +117,9 @@ Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const st
 std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const ModelConfig& config, const std::string& where) {
   std::map<std::string, ForeignArray> arrays;
   for (ForeignArray& a : list)
-    if (!a.name.starts_with("special:") && !a.name.ends_with("_QuantMultA")) arrays[a.name] = std::move(a);
+    if (!a.name.starts_with("special:") && !a.name.ends_with("_QuantMultA"))
+      if (const std::string name = a.name; !arrays.emplace(name, std::move(a)).second)
+        throw DataError(fmt::format("{}: {} is there twice", where, name));
   turn_output(arrays, where);
   std::vector<OwnedTensor> tensors;
   std::vector<std::string> used;
@@ -132,23 +142,25 @@ std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const Mo
   if (!arrays.empty()) {
     std::vector<std::string> rest;
     for (const auto& [name, array] : arrays) rest.push_back(name);
-    throw ConfigError(
-        fmt::format("{}: it has weights that Starling's models do not have: {}; it cannot be imported", where, fmt::join(rest, ", ")));
+    throw ConfigError(fmt::format("{}: it has weights that Starling's models do not have: {}; it cannot be imported", where,
+                                  printable(fmt::format("{}", fmt::join(rest, ", ")))));
   }
   return tensors;
 }
 
 ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const MarianFiles& marian, const VocabularyFiles& given) {
   VocabularyFiles v = marian_vocabularies(files, folder, marian, given);
-  if (v.source_numbers.empty() && v.target_numbers.empty() &&
-      read_foreign(files, folder, v.source).content == read_foreign(files, folder, v.target).content)
-    v.target = v.source;  // Mozilla's pipeline has a copy of a joint vocabulary for each side
+  if (v.source_numbers.empty() && v.target_numbers.empty()) {
+    const BudgetScope scope(folder.budget());
+    if (read_foreign(files, folder, v.source).content == read_foreign(files, folder, v.target).content)
+      v.target = v.source;  // Mozilla's pipeline has a copy of a joint vocabulary for each side
+  }
   const ForeignFile file = read_foreign(files, folder, marian.weights);
   const std::string &name = file.name, &where = file.where;
-  std::vector<ForeignArray> arrays = read_arrays(file);
+  std::vector<ForeignArray> arrays = read_arrays(file, folder.budget());
   const auto settings = std::find_if(arrays.begin(), arrays.end(), [](const ForeignArray& a) { return a.name == kSettings; });
   if (settings == arrays.end()) throw DataError(fmt::format("{}: it has no {}, so it is not a model of Marian's", where, kSettings));
-  const std::string yaml = settings->bytes.substr(0, settings->bytes.find('\0'));
+  const std::string yaml(settings->bytes.substr(0, settings->bytes.find('\0')));
   const ModelConfig config = marian_config(yaml, where + ": " + kSettings);
 
   SearchOptions search;

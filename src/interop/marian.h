@@ -19,8 +19,9 @@ SearchOptions marian_search(const std::string& yaml, const std::string& where);
 // The weights by our names.
 std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> arrays, const ModelConfig& config, const std::string& where);
 
-// The pieces of a list by number: of a map to numbers (by its name .yml, .yaml or .json), or of other text, a piece a line.
-std::vector<std::string> marian_pieces(const std::string& text, const std::string& where);
+// The pieces of a list by number: of a map to numbers (by its name .yml, .yaml or .json), or of other text, a piece a line. They charge the
+// budget.
+std::vector<std::string> marian_pieces(const std::string& text, const std::string& where, ByteBudget& budget);
 
 // The vocabularies and the models that a decoder.yml names.
 std::vector<std::string> marian_vocabulary_names(const std::string& yaml, const std::string& where);

@@ -42,7 +42,7 @@ std::vector<ForeignArray> read_marian_bin(std::string_view bytes, const std::str
   std::vector<ForeignArray> arrays(heads.size());
   for (size_t i = 0; i < heads.size(); ++i) {
     const std::string_view name = in.take(heads[i].name_bytes);
-    arrays[i].name = name.substr(0, name.find('\0'));
+    arrays[i].name = in.name(name.substr(0, name.find('\0')));
   }
   for (size_t i = 0; i < heads.size(); ++i)
     for (uint64_t k = 0; k < heads[i].rank; ++k) arrays[i].shape.push_back(in.number<int32_t>());
@@ -52,8 +52,7 @@ std::vector<ForeignArray> read_marian_bin(std::string_view bytes, const std::str
     const std::string_view data = in.take(heads[i].bytes);
     uint64_t elements = 1;
     for (const int64_t n : a.shape) {
-      if (n < 0 || (n > 0 && elements > data.size() / static_cast<uint64_t>(n)))
-        in.broken(fmt::format("{} has another shape than data", a.name));
+      if (n < 1 || elements > data.size() / static_cast<uint64_t>(n)) in.broken(fmt::format("{} has another shape than data", a.name));
       elements *= static_cast<uint64_t>(n);
     }
     const uint64_t type = heads[i].type, item = type == kFloat ? 4 : 1;
@@ -81,7 +80,7 @@ std::string marian_bin(std::span<const ForeignArray> arrays) {
   for (const ForeignArray& a : arrays) {
     const bool integers = a.type == "q8";
     CHECK(integers || a.type == "f4" || a.type == "i1", "{} of type {}", a.name, a.type);
-    std::string bytes = a.bytes;
+    std::string bytes(a.bytes);
     if (integers && a.shape.size() == 2 && !is_table(a.name))
       bytes = element_bytes(transposed(elements_of<char>(bytes), a.shape[0], a.shape[1]));
     if (integers) {

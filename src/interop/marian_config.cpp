@@ -1,6 +1,9 @@
 // Marian's settings. Names and defaults are those of its version 1.12; what a model has beyond them is refused by name.
 #include <algorithm>
+#include <charconv>
 
+#include "base/json.h"
+#include "base/quotes.h"
 #include "config/foreign_yaml.h"
 #include "interop/marian.h"
 #include "interop/marian_names.h"
@@ -38,7 +41,7 @@ class Settings {
     YAML::Emitter value;
     value << YAML::Flow << root_[key];
     throw ConfigError(fmt::format("{}: the model was trained with {}: {}, which Starling's models do not have; it cannot be imported",
-                                  where_, key, value.c_str()));
+                                  where_, key, printable(value.c_str())));
   }
 
  private:
@@ -58,50 +61,71 @@ int64_t positive(const Settings& s, const std::string& key, int64_t most) {
   return value;
 }
 
-constexpr int64_t kMostPieces = 4 << 20;
-
 // By its name; other lists are text, a piece a line.
 bool is_map_of_pieces(const std::string& name) {
   const std::string plain = without_packing(name);
   return plain.ends_with(".yml") || plain.ends_with(".yaml") || plain.ends_with(".json");
 }
 
-std::vector<std::string> pieces_of_map(const std::string& text, const std::string& where) {
-  const YAML::Node root = read_foreign_yaml(text, where);
-  if (!root.IsMap()) throw DataError(fmt::format("{}: not a vocabulary of pieces and numbers", where));
-  std::vector<std::string> pieces;
-  std::vector<bool> given;
-  for (const auto& entry : root) {
-    int64_t number = -1;
-    try {
-      number = entry.second.as<int64_t>();
-    } catch (const YAML::Exception&) {
-    }
-    const auto line = entry.first.Mark().line + 1;
-    if (!entry.first.IsScalar() || number < 0 || number >= kMostPieces)
-      throw DataError(fmt::format("{}:{}: not a piece and its number", where, line));
+// Pieces by number, as they are read.
+class NumberedPieces {
+ public:
+  NumberedPieces(const std::string& where, ByteBudget& budget) : where_(where), budget_(budget) {}
+  // `place` is where in the file it stands.
+  void add(const std::string& piece, int64_t number, const std::string& place) {
+    if (number < 0 || number >= kMostPieces) throw DataError(fmt::format("{}: not a piece and its number", place));
     const auto at = static_cast<size_t>(number);
-    if (at >= pieces.size()) pieces.resize(at + 1), given.resize(at + 1);
-    if (given[at]) throw DataError(fmt::format("{}:{}: number {} is given twice", where, line, number));
-    pieces[at] = entry.first.Scalar();
-    given[at] = true;
+    if (at >= pieces_.size()) {
+      const size_t rows = std::max(at + 1, std::min<size_t>(2 * pieces_.size(), kMostPieces));
+      budget_.take((rows - pieces_.size()) * kPieceBytes, where_, "the pieces up to the largest number");
+      pieces_.resize(rows), given_.resize(rows);
+    }
+    budget_.take(piece.size() > kShortPiece ? piece.size() : 0, where_, "its pieces");
+    if (given_[at]) throw DataError(fmt::format("{}: number {} is given twice", place, number));
+    pieces_[at] = piece;
+    given_[at] = true;
+    count_ = std::max(count_, at + 1);
   }
-  for (size_t i = 0; i < given.size(); ++i)
-    if (!given[i]) throw DataError(fmt::format("{}: no piece has number {}", where, i));
-  return pieces;
+  std::vector<std::string> all() {
+    pieces_.resize(count_);
+    for (size_t i = 0; i < count_; ++i)
+      if (!given_[i]) throw DataError(fmt::format("{}: no piece has number {}", where_, i));
+    return std::move(pieces_);
+  }
+
+ private:
+  const std::string& where_;
+  ByteBudget& budget_;
+  std::vector<std::string> pieces_;
+  std::vector<bool> given_;
+  size_t count_ = 0;
+};
+
+std::vector<std::string> pieces_of_map(const std::string& text, const std::string& where, ByteBudget& budget) {
+  NumberedPieces pieces(where, budget);
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '{') {
+    const BudgetScope scope(budget);
+    const nlohmann::json json = parse_json_object(text, where, budget);
+    for (const auto& [piece, number] : json.items())
+      pieces.add(piece, number.is_number_unsigned() ? static_cast<int64_t>(std::min<uint64_t>(number.get<uint64_t>(), kMostPieces)) : -1,
+                 where);
+    return pieces.all();
+  }
+  for_each_in_map(text, where, [&](const std::string& piece, const std::string& value, int line) {
+    int64_t number = -1;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size()) number = -1;
+    pieces.add(piece, number, fmt::format("{}:{}", where, line));
+  });
+  return pieces.all();
 }
 
-std::vector<std::string> pieces_of_lines(const std::string& text, const std::string& where) {
-  std::vector<std::string> pieces;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string piece = text.substr(begin, end - begin);
-    if (piece.ends_with('\r')) piece.pop_back();
-    piece.erase(std::min(piece.find('\t'), piece.size()));  // behind it SentencePiece's own lists have a score
-    if (piece.empty()) throw DataError(fmt::format("{}:{}: is an empty line, not a piece", where, pieces.size() + 1));
-    if (pieces.size() == kMostPieces) throw DataError(fmt::format("{}: has more than {} pieces", where, kMostPieces));
-    pieces.push_back(std::move(piece));
-    begin = end + 1;
+std::vector<std::string> pieces_of_lines(const std::string& text, const std::string& where, ByteBudget& budget) {
+  std::vector<std::string> pieces = pieces_in_lines(text, where, budget);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    pieces[i].erase(std::min(pieces[i].find('\t'), pieces[i].size()));  // behind it SentencePiece's own lists have a score
+    if (pieces[i].empty()) throw DataError(fmt::format("{}:{}: is an empty line, not a piece", where, i + 1));
   }
   return pieces;
 }
@@ -197,8 +221,8 @@ std::vector<std::string> marian_model_names(const std::string& yaml, const std::
   return Settings(yaml, where).list("models");
 }
 
-std::vector<std::string> marian_pieces(const std::string& text, const std::string& where) {
-  return is_map_of_pieces(where) ? pieces_of_map(text, where) : pieces_of_lines(text, where);
+std::vector<std::string> marian_pieces(const std::string& text, const std::string& where, ByteBudget& budget) {
+  return is_map_of_pieces(where) ? pieces_of_map(text, where, budget) : pieces_of_lines(text, where, budget);
 }
 
 }  // namespace starling

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/quotes.h"
 #include "interop/zip.h"
 
 namespace starling {
@@ -22,7 +23,7 @@ std::string_view value_of(std::string_view header, const std::string& key) {
 
 }  // namespace
 
-ForeignArray read_npy(std::string content, const std::string& where) {
+ForeignArray read_npy(ArrayBytes content, const std::string& where) {
   const auto broken = [&](const std::string& why) { throw DataError(fmt::format("{}: not an array of NumPy's ({})", where, why)); };
   if (!content.starts_with(kMagic) || content.size() < 12) broken("its first bytes are others");
   const int version = content[6];
@@ -33,7 +34,7 @@ ForeignArray read_npy(std::string content, const std::string& where) {
   if (length > content.size() - begin) broken("its header is cut short");
   const std::string_view header(content.data() + begin, length), type = value_of(header, "descr");
   if (type.size() < 5 || type[0] != '\'' || (type[1] != '<' && type[1] != '|') || type[4] != '\'')
-    broken(fmt::format("elements of type {}", type.substr(0, type.find(','))));
+    broken(fmt::format("elements of type {}", printable(type.substr(0, type.find(',')))));
   if (!value_of(header, "fortran_order").starts_with("False")) broken("its columns are stored one after another; save it in C order");
   ForeignArray array{.type = std::string(type.substr(2, 2))};
   std::string_view shape = value_of(header, "shape");
@@ -53,7 +54,7 @@ ForeignArray read_npy(std::string content, const std::string& where) {
   }
   if (item < 1 || item > 8 || bytes != content.size() - begin - length)
     broken(fmt::format("{} bytes of elements where its shape asks for {}", content.size() - begin - length, bytes));
-  content.erase(0, begin + length);
+  content.remove_prefix(begin + length);
   array.bytes = std::move(content);
   return array;
 }
@@ -71,18 +72,21 @@ std::string npz_of(std::span<const ForeignArray> arrays) {
     content += std::string_view("\1\0", 2);
     content += static_cast<char>(header.size() & 0xff);
     content += static_cast<char>(header.size() >> 8);
-    files.emplace_back(a.name + ".npy", content + header + a.bytes);
+    files.emplace_back(a.name + ".npy", (content + header).append(a.bytes));
   }
   return zip_archive(files);
 }
 
-std::vector<ForeignArray> read_npz(std::span<const std::byte> bytes, const std::string& where) {
+std::vector<ForeignArray> read_npz(std::span<const std::byte> bytes, const std::string& where, ByteBudget& budget) {
   const ZipArchive zip(bytes, where);
   std::vector<ForeignArray> arrays;
   for (const ZipEntry& entry : zip.entries()) {
-    if (!entry.name.ends_with(".npy")) throw DataError(fmt::format("{}: {} in it is not an array", where, entry.name));
-    arrays.push_back(read_npy(zip.read(entry), fmt::format("{}: {}", where, entry.name)));
-    arrays.back().name = entry.name.substr(0, entry.name.size() - 4);
+    const std::string name = printable(entry.name);
+    if (name != entry.name || !name.ends_with(".npy")) throw DataError(fmt::format("{}: {} in it is not an array", where, name));
+    if (entry.deflated) budget.take(entry.size, where, "unpacking it");
+    arrays.push_back(
+        read_npy(entry.deflated ? ArrayBytes(zip.read(entry)) : ArrayBytes(zip.stored(entry)), fmt::format("{}: {}", where, name)));
+    arrays.back().name = name.substr(0, name.size() - 4);
   }
   return arrays;
 }

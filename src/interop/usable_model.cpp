@@ -7,6 +7,7 @@
 #include "base/hash64.h"
 #include "base/lock.h"
 #include "base/user_directories.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "interop/hf.h"
 #include "interop/import.h"
@@ -53,6 +54,26 @@ std::string state_of(FileSystem& files, const std::string& path, const Recognise
   return state;
 }
 
+// Where the import of a path is kept: in a directory of its own in `all`, whose name begins as that of all imports of the path.
+struct Place {
+  std::string all, before, now;
+  std::string directory() const { return join_path(all, now); }
+};
+
+Place place_of(FileSystem& files, const std::string& path, const RecognisedModel& m) {
+  constexpr size_t kMostName = 100;  // bytes of the model's name that stand in ours, for people
+  const std::string cache = user_directory("XDG_CACHE_HOME", ".cache");
+  if (cache.empty())
+    throw ConfigError(fmt::format("{}: there is no home directory to import it to; use 'starling import {} -o DIRECTORY'", path, path));
+  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  const std::string name = whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
+  size_t shown = std::min(kMostName, name.size());
+  while (shown < name.size() && is_continuation(static_cast<unsigned char>(name[shown]))) --shown;
+  const std::string before = fmt::format("{}-{}-", name.substr(0, shown), hash_text(whole.string()));
+  return {join_path(cache, "imported"), before,
+          before + hash_text(fmt::format("{} {}\n{}", kImporter, starling::kVersion, state_of(files, path, m)))};
+}
+
 // Waits until no other process imports the same path, which would write to the same directory. Null where the file system knows no locks.
 std::unique_ptr<FileLock> lock_import(const std::string& file, const std::string& path) {
   constexpr std::chrono::milliseconds kInterval{50};
@@ -76,17 +97,17 @@ std::string foreign_state(FileSystem& files, const std::string& path) {
   return m.kind == ModelKind::ours ? "" : hash_text(state_of(files, path, m));
 }
 
+bool is_ready(FileSystem& files, const std::string& path) {
+  const RecognisedModel m = recognise(files, path);
+  return m.kind == ModelKind::ours || files.exists(place_of(files, path, m).directory());
+}
+
 std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say) {
   const RecognisedModel m = recognise(files, path);
   if (m.kind == ModelKind::ours) return path;
-  const std::string cache = user_directory("XDG_CACHE_HOME", ".cache");
-  if (cache.empty())
-    throw ConfigError(fmt::format("{}: there is no home directory to import it to; use 'starling import {} -o DIRECTORY'", path, path));
-  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
-  const std::string name = whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
-  const std::string all = join_path(cache, "imported"), before = fmt::format("{}-{}-", name, hash_text(whole.string()));
-  const std::string now = before + hash_text(fmt::format("{} {}\n{}", kImporter, starling::kVersion, state_of(files, path, m)));
-  const std::string directory = join_path(all, now);
+  const auto place = place_of(files, path, m);
+  const auto& [all, before, now] = place;
+  const std::string directory = place.directory();
   if (files.exists(directory)) return directory;
   files.make_directories(all);
   const auto lock = lock_import(join_path(all, "." + before + "lock"), path);

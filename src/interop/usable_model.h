@@ -14,6 +14,9 @@ namespace starling {
 // removed then. Throws as recognise() and import_model(), and ConfigError if there is no cache.
 std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say);
 
+// Whether usable_model() would return a directory at once, without an import. Throws as recognise().
+bool is_ready(FileSystem& files, const std::string& path);
+
 // The state of the files that an import of a path would read, to see when it changes; "" for a path of ours. Throws as recognise().
 std::string foreign_state(FileSystem& files, const std::string& path);
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
+#include "base/quotes.h"
 #include "interop/foreign_bytes.h"
 
 namespace starling {
@@ -19,20 +21,6 @@ T number_at(std::span<const std::byte> bytes, size_t at) {
   T value;
   std::memcpy(&value, bytes.data() + at, sizeof value);  // the format is little-endian, as is every machine that we run on
   return value;
-}
-
-// Inflates as much as fits into `content`, and cuts it to what there was. Returns zlib's status.
-int inflate_to(std::string& content, std::span<const std::byte> packed) {
-  z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(content.data());
-  stream.avail_out = static_cast<uInt>(content.size());
-  const int status = inflate(&stream, Z_FINISH);
-  content.resize(content.size() - stream.avail_out);
-  inflateEnd(&stream);
-  return status;
 }
 
 }  // namespace
@@ -105,12 +93,13 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : byt
     e.packed_size = number_at<uint32_t>(bytes, at + 20);
     e.size = number_at<uint32_t>(bytes, at + 24);
     e.offset = number_at<uint32_t>(bytes, at + 42);
-    if (flags & 1) broken(fmt::format("{} is encrypted", e.name));
-    if (method != 0 && method != 8) broken(fmt::format("{} is packed by method {}, neither stored nor deflated", e.name, method));
+    if (flags & 1) broken(fmt::format("{} is encrypted", printable(e.name)));
+    if (method != 0 && method != 8)
+      broken(fmt::format("{} is packed by method {}, neither stored nor deflated", printable(e.name), method));
     e.deflated = method == 8;
-    if (e.packed_size == 0xffffffff || e.size == 0xffffffff) broken(fmt::format("{} has 4 GiB or more", e.name));
-    if (!e.deflated && e.size != e.packed_size) broken(fmt::format("{} has two sizes", e.name));
-    if (e.size > (e.packed_size + 1) * kMostExpansion) broken(fmt::format("{} cannot have {} bytes", e.name, e.size));
+    if (e.packed_size == 0xffffffff || e.size == 0xffffffff) broken(fmt::format("{} has 4 GiB or more", printable(e.name)));
+    if (!e.deflated && e.size != e.packed_size) broken(fmt::format("{} has two sizes", printable(e.name)));
+    if (e.size > (e.packed_size + 1) * kMostExpansion) broken(fmt::format("{} cannot have {} bytes", printable(e.name), e.size));
     packed += e.packed_size;
     if (packed > bytes.size()) broken("its entries overlap");
     entries_.push_back(std::move(e));
@@ -118,13 +107,8 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : byt
   }
 }
 
-const ZipEntry* ZipArchive::find(std::string_view name) const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const ZipEntry& e) { return e.name == name; });
-  return found == entries_.end() ? nullptr : &*found;
-}
-
 void ZipArchive::broken(const ZipEntry& entry, const char* why) const {
-  throw DataError(fmt::format("{}: {} {}; fetch the archive again", name_, entry.name, why));
+  throw DataError(fmt::format("{}: {} {}; fetch the archive again", name_, printable(entry.name), why));
 }
 
 std::span<const std::byte> ZipArchive::packed(const ZipEntry& entry) const {
@@ -136,29 +120,51 @@ std::span<const std::byte> ZipArchive::packed(const ZipEntry& entry) const {
   return bytes_.subspan(begin, entry.packed_size);
 }
 
-std::string ZipArchive::read_begin(const ZipEntry& entry, uint64_t most) const {
+// The first bytes of a deflated entry, `most` at most. The text grows as bytes are delivered.
+std::string ZipArchive::inflated(const ZipEntry& entry, uint64_t most) const {
+  constexpr size_t kPiece = size_t{64} << 10;
   const std::span<const std::byte> packed = this->packed(entry);
-  std::string content(std::min(most, entry.size), '\0');
-  if (!entry.deflated) {
-    std::memcpy(content.data(), packed.data(), content.size());
-    return content;
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string content;
+  content.reserve(most);  // addresses, not memory
+  std::vector<Bytef> piece(std::min<uint64_t>(most, kPiece));
+  for (int status = Z_OK; content.size() < most && status == Z_OK;) {
+    stream.next_out = piece.data();
+    stream.avail_out = static_cast<uInt>(std::min<uint64_t>(piece.size(), most - content.size()));
+    status = inflate(&stream, Z_NO_FLUSH);
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) broken(entry, "is damaged");
+    content.append(reinterpret_cast<const char*>(piece.data()), static_cast<size_t>(stream.next_out - piece.data()));
   }
-  const int status = inflate_to(content, packed);
-  if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) broken(entry, "is damaged");
+  return content;
+}
+
+void ZipArchive::require_sum(const ZipEntry& entry, std::string_view content) const {
+  if (content.size() != entry.size) broken(entry, "is damaged");
+  if (crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())) != entry.crc)
+    broken(entry, "is damaged: its checksum is wrong");
+}
+
+std::string ZipArchive::read_begin(const ZipEntry& entry, uint64_t most) const {
+  most = std::min(most, entry.size);
+  if (entry.deflated) return inflated(entry, most);
+  return std::string(reinterpret_cast<const char*>(packed(entry).data()), most);
+}
+
+std::string_view ZipArchive::stored(const ZipEntry& entry) const {
+  const std::span<const std::byte> bytes = packed(entry);
+  const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  require_sum(entry, content);
   return content;
 }
 
 std::string ZipArchive::read(const ZipEntry& entry) const {
-  const std::span<const std::byte> packed = this->packed(entry);
-  std::string content;
-  if (entry.deflated) {
-    content.resize(entry.size);
-    if (inflate_to(content, packed) != Z_STREAM_END || content.size() != entry.size) broken(entry, "is damaged");
-  } else {
-    content.assign(reinterpret_cast<const char*>(packed.data()), packed.size());
-  }
-  if (crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())) != entry.crc)
-    broken(entry, "is damaged: its checksum is wrong");
+  if (!entry.deflated) return std::string(stored(entry));
+  std::string content = inflated(entry, entry.size);
+  require_sum(entry, content);
   return content;
 }
 

@@ -23,14 +23,17 @@ class ZipArchive {
   // The bytes must outlive the archive; `name` begins messages.
   ZipArchive(std::span<const std::byte> bytes, std::string name);
   const std::vector<ZipEntry>& entries() const { return entries_; }
-  const ZipEntry* find(std::string_view name) const;
-  // Returns the content of an entry.
+  // Returns the content of an entry, which takes no more memory than there are bytes in it, whatever its size is said to be.
   std::string read(const ZipEntry& entry) const;
+  // The bytes of an entry that is stored as it is, within the archive's.
+  std::string_view stored(const ZipEntry& entry) const;
   // Returns its first bytes, `most` at most, which are not checked.
   std::string read_begin(const ZipEntry& entry, uint64_t most) const;
 
  private:
   std::span<const std::byte> packed(const ZipEntry& entry) const;
+  std::string inflated(const ZipEntry& entry, uint64_t most) const;
+  void require_sum(const ZipEntry& entry, std::string_view content) const;
   [[noreturn]] void broken(const ZipEntry& entry, const char* why) const;
 
   std::span<const std::byte> bytes_;

@@ -8,7 +8,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/json_lines.h"
+#include "base/json.h"
 #include "base/text_files.h"
 #include "base/this_host.h"
 #include "base/user_directories.h"

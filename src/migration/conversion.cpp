@@ -15,8 +15,6 @@
 namespace starling {
 namespace {
 
-constexpr size_t kMostBytes = 1 << 20;
-
 std::string name_of(const YAML::Node& key) { return key.IsScalar() ? key.Scalar() : ""; }
 
 void flatten(const YAML::Node& node, const std::string& name, std::map<std::string, std::vector<std::string>>& values) {
@@ -57,7 +55,7 @@ void beside_the_file(const std::string& file, std::map<std::string, std::vector<
 PeerOptions::PeerOptions(const std::vector<PeerFile>& files, char peer) : peer_(peer) {
   for (const auto& [text, file] : files) {
     file_ = file;
-    const YAML::Node root = read_foreign_yaml(text, file, kMostBytes);
+    const YAML::Node root = read_foreign_yaml(text, file);
     if (!root.IsMap()) throw ConfigError(fmt::format("{} is not a configuration: it has no options with values", file));
     std::map<std::string, std::vector<std::string>> own;
     flatten(root, "", own);

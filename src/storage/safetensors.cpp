@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/quotes.h"
 
 namespace starling {
 namespace {
@@ -84,12 +85,12 @@ std::string make_header(const std::vector<const NamedBytes*>& order, const Safet
 
 class Reader {
  public:
-  Reader(std::span<const std::byte> bytes, const std::string& where) : bytes_(bytes), where_(where) {}
+  Reader(std::span<const std::byte> bytes, const std::string& where, ByteBudget& budget) : bytes_(bytes), where_(where), budget_(budget) {}
 
   SafetensorsContent read() {
     const std::string_view header = header_text();
     data_ = bytes_.subspan(prefix_bytes + header.size());
-    const Json json = parse_json_object(header, where_);
+    const Json json = parse_json_object(header, where_, budget_);
     SafetensorsContent content;
     for (const auto& [name, entry] : json.items()) {
       if (name == "__metadata__") {
@@ -109,6 +110,9 @@ class Reader {
                                 fmt::format(message, std::forward<Values>(values)...)));
   }
 
+  // The beginning of a list that may be long.
+  static std::string numbers(const std::vector<int64_t>& list) { return printable(fmt::format("{}", fmt::join(list, ", "))); }
+
   std::string_view header_text() const {
     if (bytes_.size() < prefix_bytes) fail("it has {} bytes and ends before the header length", bytes_.size());
     uint64_t length = 0;
@@ -125,7 +129,7 @@ class Reader {
     if (!entry.is_object()) fail("__metadata__ is not an object");
     SafetensorsMetadata values;
     for (const auto& [key, value] : entry.items()) {
-      if (!value.is_string()) fail("the metadata value '{}' is not a string", key);
+      if (!value.is_string()) fail("the metadata value {} is not a string", in_quotes(key));
       values[key] = value.get<std::string>();
     }
     return values;
@@ -134,11 +138,11 @@ class Reader {
   // Returns a list of non-negative integers that fit an int64_t.
   std::vector<int64_t> integers(const std::string& name, const Json& entry, const char* key) const {
     const Json& list = entry.at(key);
-    if (!list.is_array()) fail("{} of tensor '{}' is not a list", key, name);
+    if (!list.is_array()) fail("{} of tensor {} is not a list", key, in_quotes(name));
     std::vector<int64_t> values;
     for (const Json& value : list) {
       if (!value.is_number_unsigned() || value.get<uint64_t>() > uint64_t{INT64_MAX}) {
-        fail("{} of tensor '{}' holds {}, which is not a size", key, name, value.dump());
+        fail("{} of tensor {} holds {}, which is not a size", key, in_quotes(name), printable(value.dump()));
       }
       values.push_back(value.get<int64_t>());
     }
@@ -148,17 +152,18 @@ class Reader {
   NamedBytes tensor(const std::string& name, const Json& entry) const {
     const bool complete = entry.is_object() && entry.size() == 3 && entry.contains("dtype") && entry.contains("shape") &&
                           entry.contains("data_offsets") && entry["dtype"].is_string();
-    if (!complete) fail("tensor '{}' does not have exactly dtype, shape and data_offsets", name);
+    if (!complete) fail("tensor {} does not have exactly dtype, shape and data_offsets", in_quotes(name));
     NamedBytes tensor{name, entry["dtype"].get<std::string>(), integers(name, entry, "shape"), {}};
     const int64_t element_bytes = dtype_bytes(tensor.dtype);
-    if (element_bytes == 0) fail("tensor '{}' has the dtype '{}', known are F32, F64, BF16, F16, I8, I32, I64, U8", name, tensor.dtype);
+    if (element_bytes == 0)
+      fail("tensor {} has the dtype {}, known are F32, F64, BF16, F16, I8, I32, I64, U8", in_quotes(name), in_quotes(tensor.dtype));
     const std::vector<int64_t> place = integers(name, entry, "data_offsets");
     if (place.size() != 2 || place[0] > place[1] || static_cast<uint64_t>(place[1]) > data_.size()) {
-      fail("tensor '{}' lies at [{}] of {} data bytes, as in a file that was cut short", name, fmt::join(place, ", "), data_.size());
+      fail("tensor {} lies at [{}] of {} data bytes, as in a file that was cut short", in_quotes(name), numbers(place), data_.size());
     }
     const int64_t bytes = tensor_bytes(tensor.shape, element_bytes);
     if (bytes != place[1] - place[0]) {
-      fail("tensor '{}' takes {} bytes, not those of shape [{}] in {}", name, place[1] - place[0], fmt::join(tensor.shape, ", "),
+      fail("tensor {} takes {} bytes, not those of shape [{}] in {}", in_quotes(name), place[1] - place[0], numbers(tensor.shape),
            tensor.dtype);
     }
     tensor.data = data_.subspan(static_cast<size_t>(place[0]), static_cast<size_t>(bytes));
@@ -172,8 +177,8 @@ class Reader {
     std::stable_sort(tensors.begin(), tensors.end(), earlier);
     const std::byte* end = data_.data();
     for (const NamedBytes& tensor : tensors) {
-      if (tensor.data.data() < end) fail("tensor '{}' overlaps another", tensor.name);
-      if (tensor.data.data() > end) fail("there are unused bytes before tensor '{}'", tensor.name);
+      if (tensor.data.data() < end) fail("tensor {} overlaps another", in_quotes(tensor.name));
+      if (tensor.data.data() > end) fail("there are unused bytes before tensor {}", in_quotes(tensor.name));
       end += tensor.data.size();
     }
     const int64_t rest = data_.data() + data_.size() - end;
@@ -182,6 +187,7 @@ class Reader {
 
   std::span<const std::byte> bytes_, data_;
   const std::string& where_;
+  ByteBudget& budget_;
 };
 
 }  // namespace
@@ -209,7 +215,14 @@ uint64_t safetensors_size(std::span<const NamedBytes> tensors, const Safetensors
   return bytes;
 }
 
-SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& where) { return Reader(bytes, where).read(); }
+SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& where, ByteBudget& budget) {
+  return Reader(bytes, where, budget).read();
+}
+
+SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& where) {
+  ByteBudget budget(bytes.size());
+  return parse_safetensors(bytes, where, budget);
+}
 
 SafetensorsFile::SafetensorsFile(FileSystem& files, const std::string& path)
     : path_(path), mapping_(files.map(path)), guard_(mapping_->bytes(), path) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "base/files.h"
 #include "base/mapping_guard.h"
 
@@ -46,6 +47,8 @@ uint64_t safetensors_size(std::span<const NamedBytes> tensors, const Safetensors
 
 // Parses bytes; the tensors point into them. Throws DataError, beginning with `where`, if they are not valid.
 SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& where);
+// Likewise; the header charges the budget.
+SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& where, ByteBudget& budget);
 
 // A mapped safetensors file. Moving it keeps the tensors valid.
 class SafetensorsFile {

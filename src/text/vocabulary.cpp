@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/quotes.h"
 #include "base/utf8.h"
 #include "text/canonical_text.h"
 #include "text/listed_pieces.h"
@@ -22,7 +23,7 @@ constexpr std::string_view kSpaceMark = "\u2581";  // as SentencePiece writes a 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 30;  // a million pieces take some 30 MB
 
 [[noreturn]] void damaged(const std::string& name, const std::string& why) {
-  throw DataError(fmt::format("{}: not a usable SentencePiece model ({}); restore the file or train it again", name, why));
+  throw DataError(fmt::format("{}: not a usable SentencePiece model ({}); restore the file or train it again", name, printable(why)));
 }
 
 // SentencePiece takes quadratic time on long runs of unknown characters (hours for a megabyte of them), so text is passed to it in parts
@@ -268,7 +269,7 @@ std::vector<int32_t> Vocabulary::ids_of(std::string_view pieces, const std::stri
     begin = end + 1;
     if (piece.empty()) continue;
     const int32_t id = token_id(piece);
-    if (id < 0) throw ConfigError(fmt::format("{}: the vocabulary has no piece '{}'; pieces are separated by spaces", key, piece));
+    if (id < 0) throw ConfigError(fmt::format("{}: the vocabulary has no piece {}; pieces are separated by spaces", key, in_quotes(piece)));
     ids.push_back(id);
   }
   return ids;

@@ -163,6 +163,19 @@ std::vector<Piece> pieces(std::string_view model) {
   return pieces;
 }
 
+int64_t part_count(std::string_view model) {
+  int64_t count = 0;
+  Fields fields(model);
+  Field field;
+  while (fields.next(field)) {
+    ++count;
+    if (field.number == kPieces) continue;
+    Fields inner(field.bytes);
+    while (inner.next(field)) ++count;
+  }
+  return count;
+}
+
 int64_t numbered(std::string_view model) {
   int64_t all = 0, listed = -1;
   Fields fields(model);

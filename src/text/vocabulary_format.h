@@ -71,6 +71,8 @@ std::string renumbered(std::string_view model, const Listing& listing, const std
 /// Returns a model that has no segmentation of its own: it splits text at spaces, and each word is a piece or unknown. For networks whose
 /// tokens come from elsewhere. <unk> must be listed; <s>, </s>, <blank> and <pad> stand for no text. Throws DataError as renumbered().
 std::string word_model(std::span<const std::string> pieces, const std::string& name);
+/// The number of pieces, settings and texts in it, which SentencePiece takes memory for.
+int64_t part_count(std::string_view model);
 /// The number of pieces that have an id: all, or those listed for renumbered().
 int64_t numbered(std::string_view model);
 

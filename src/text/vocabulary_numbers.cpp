@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/quotes.h"
 #include "text/vocabulary_fields.h"
 #include "text/vocabulary_format.h"
 
@@ -51,7 +52,7 @@ std::string word_model(std::span<const std::string> pieces, const std::string& n
   std::unordered_set<std::string_view> taken;
   std::string result;
   for (const std::string& text : pieces) {
-    if (!taken.insert(text).second) throw DataError(fmt::format("{}: '{}' is listed twice", name, text));
+    if (!taken.insert(text).second) throw DataError(fmt::format("{}: {} is listed twice", name, in_quotes(text)));
     const bool unknown = text == "<unk>", control = text == "<s>" || text == "</s>" || text == "<blank>" || text == "<pad>";
     std::string message;
     append_field(message, kPieceText, unknown || control ? text : std::string(kSpace) + text);
@@ -94,7 +95,7 @@ std::string renumbered(std::string_view model, const Listing& listing, const std
   const bool unigram = !made || made->type == "unigram";
   std::unordered_set<std::string_view> taken;
   for (const std::string& text : listing.pieces) {
-    if (!taken.insert(text).second) throw DataError(fmt::format("{}: piece '{}' is listed twice", name, text));
+    if (!taken.insert(text).second) throw DataError(fmt::format("{}: piece {} is listed twice", name, in_quotes(text)));
     const auto special = listing.found.find(text);
     const auto own = messages.find(text);
     if (special == listing.found.end() && own != messages.end())

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+
+#include "base/text_files.h"
+#include "config/foreign_yaml.h"
 
 namespace starling {
 namespace {
@@ -110,8 +112,9 @@ std::vector<std::string> last_lines(const std::string& path, size_t count) {
 std::map<std::string, std::string> flat_configuration(const std::string& path) {
   std::map<std::string, std::string> values;
   try {
-    add_flat(YAML::LoadFile(path), "", values);
-  } catch (const YAML::Exception&) {  // missing, or being written
+    if (!fs::is_regular_file(path)) return values;
+    add_flat(read_foreign_yaml(read_config_file(path), path), "", values);
+  } catch (const std::exception&) {  // missing, being written, or none of ours
     values.clear();
   }
   return values;

@@ -46,18 +46,19 @@ class FuzzedFolder : public ForeignFiles {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
+  ByteBudget budget(size);
   try {
     switch (data[0] % 9) {
       case 0: {
         const Ct2File file = read_ct2(bytes, "fuzz");
-        ct2_tensors(file, ct2_config(file, "fuzz"), "fuzz");
+        ct2_tensors(file, ct2_config(file, "fuzz"), "fuzz", budget);
         break;
       }
       case 1:
         read_marian_bin(bytes, "fuzz");
         break;
       case 2:
-        read_npz(std::as_bytes(std::span(bytes)), "fuzz");
+        read_npz(std::as_bytes(std::span(bytes)), "fuzz", budget);
         break;
       case 3: {
         const ZipArchive zip(std::as_bytes(std::span(bytes)), "fuzz");
@@ -69,11 +70,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         marian_search(bytes, "fuzz");
         break;
       case 5:
-        marian_pieces(bytes, "fuzz.yml");
-        marian_pieces(bytes, "fuzz.vocab");
+        marian_pieces(bytes, "fuzz.yml", budget);
+        marian_pieces(bytes, "fuzz.vocab", budget);
         break;
       case 6:
-        unpacked(bytes, "fuzz");
+        unpacked(bytes, "fuzz", budget);
         break;
       case 7: {
         const auto files = real_file_system();
@@ -82,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         break;
       }
       default: {
-        const HfSettings settings(bytes, "fuzz");
+        const HfSettings settings(bytes, "fuzz", budget);
         hf_config(settings);
         std::vector<std::string> notes;
         hf_search(settings, &settings, 1, notes);

@@ -128,7 +128,8 @@ TEST(Ct2File, ReadsEveryTypeAndAliases) {
   w.array("flag", {}, 1, "\1");
   w.array("heads", {}, 2, bytes_of(8, 2));
   w.alias("b", "a");
-  const Ct2File file = read_ct2(w.file(), "model.bin");
+  const std::string bytes = w.file();
+  const Ct2File file = read_ct2(bytes, "model.bin");
   EXPECT_EQ(file.version, 6u);
   EXPECT_EQ(file.spec, "TransformerSpec");
   EXPECT_EQ(file.find("b"), file.find("a"));
@@ -279,7 +280,8 @@ TEST_F(TinyCt2Import, TablesOfPositions) {
   change(stored.description.directory + "/config.yml", "first-position: 0", "first-position: 2");
   const std::string exported = fresh();
   export_model(*files_, {stored.description.directory, exported, Program::ctranslate2, false, {}});
-  const Ct2File file = read_ct2(files_->read_file(exported + "/model.bin"), "");
+  const std::string bytes = files_->read_file(exported + "/model.bin");
+  const Ct2File file = read_ct2(bytes, "");
   EXPECT_EQ(elements_of<float>(file.find("decoder/position_encodings/encodings")->bytes),
             std::vector<float>(other.begin() + 16, other.end()));
 }
@@ -290,7 +292,7 @@ TEST_F(TinyCt2Import, RefusesByName) {
   EXPECT_THAT(why_not({}, R"({"layer_norm_epsilon": 0.5})"), HasSubstr("cannot be imported"));
   EXPECT_EQ(outputs(), 1);  // that of the option which is off
   EXPECT_THAT(why_not({}, R"({"decoder_start_token": "a"})"), HasSubstr("the decoder begins with a"));
-  EXPECT_THAT(why_not({}, "{"), HasSubstr("config.json: not valid JSON"));
+  EXPECT_THAT(why_not({}, "{"), HasSubstr("config.json: is not JSON"));
 }
 
 // Weights that have no elements, or other dimensions than weights have.
@@ -300,7 +302,8 @@ TEST(Ct2Tensors, ShapesThatWeightsDoNotHave) {
     int64_t count = 1;
     for (const int64_t n : shape) count *= n;
     w.array("decoder/embeddings/weight", shape, 0, std::string(static_cast<size_t>(4 * count), '\0'));
-    EXPECT_THROW(ct2_config(read_ct2(w.file(), "model.bin"), "model.bin"), DataError);
+    const std::string bytes = w.file();
+    EXPECT_THROW(ct2_config(read_ct2(bytes, "model.bin"), "model.bin"), DataError);
   }
 }
 
@@ -315,7 +318,8 @@ TEST_F(TinyCt2Import, MutationsAreReadOrRefused) {
     try {
       const Ct2File file = read_ct2(bytes, "model.bin");
       const ModelConfig config = ct2_config(file, "model.bin");
-      ct2_tensors(file, config, "model.bin");
+      ByteBudget budget(bytes.size());
+      ct2_tensors(file, config, "model.bin", budget);
     } catch (const DataError&) {
       ++refused;
     } catch (const ConfigError&) {

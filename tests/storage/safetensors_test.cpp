@@ -142,8 +142,9 @@ TEST(Safetensors, RefusesUnsoundFiles) {
 }
 
 // In time that grows with the header: searching all other entries for each of these would run into the time limit of the test by far.
+// Many more without elements are refused: what the header takes is bounded by the bytes of the file.
 TEST(Safetensors, AHeaderOfVeryManyTensorsIsWrittenAndRead) {
-  constexpr int count = 120000;
+  constexpr int count = 50000;
   std::vector<NamedBytes> tensors;
   for (int i = 0; i < count; ++i) tensors.push_back({"t" + std::to_string(i), "F32", {0, i}, {}});
   const std::string text = written(tensors, {{"k", "v"}});
