@@ -32,6 +32,7 @@ void serve_models(ServeArguments& a) {
   on_demand.memory = *memory;
   if (!a.packages.empty()) a.options.packages = packages_in(*files, a.packages);
   on_demand.usable = [files](const std::string& path, const OnDemand::Say& say) { return usable_model(*files, path, say); };
+  on_demand.ready = [files](const std::string& path) { return is_ready(*files, path); };
   on_demand.foreign_languages = [files](const std::string& path) { return named_languages(*files, path); };
   on_demand.state = [files](const std::string& path) { return foreign_state(*files, path); };
   serve(a.options);

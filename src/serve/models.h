@@ -79,6 +79,7 @@ class ModelSet {
     int64_t reserved = 0;  // bytes granted to a model that is being loaded
     int64_t need = 0;      // bytes that it was found to need when there was no room; 0: there was
     double retry_at = 0;   // after a failure: not tried before
+    bool imports = false;  // has to be imported first, and another one was being imported
   };
   using Models = std::vector<std::shared_ptr<ServedModel>>;
   std::shared_ptr<ServedModel> read(const ModelSource& source, int64_t promised) const;
@@ -96,6 +97,7 @@ class ModelSet {
   void load_on_demand();
   Slot* next_to_load();
   void load_slot(Slot& slot);
+  bool begin_import(Slot& slot);
   SearchBudget budget_of(const FoundModel& found) const;
   int64_t bytes_of(const FoundModel& found, const SearchBudget& budget) const;
   ApiError failed(const Slot& slot, double now) const;
@@ -122,6 +124,7 @@ class ModelSet {
   UsableMemory memory_;    // for all models together, on demand
   int64_t releasing_ = 0;  // bytes of models that are being destroyed
   int64_t next_number_ = 1;
+  size_t importing_ = 0;  // models of other programs that are being imported
   bool stopping_ = false;
   std::condition_variable asked_;  // for a model, or room may have come
   std::vector<std::thread> loaders_;

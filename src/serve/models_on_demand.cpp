@@ -10,8 +10,9 @@
 namespace starling {
 namespace {
 
-// Models that are loaded at a time: a large one, or one that is imported first, does not keep the others waiting.
-constexpr size_t kLoaders = 2;
+// Models that are loaded at a time, so that a large one does not keep the others waiting, and those of them that may be imported first,
+// which takes longest: however many packages cannot be imported, the others are still loaded.
+constexpr size_t kLoaders = 2, kImporters = 1;
 constexpr std::chrono::milliseconds kLookForRoom{10};  // interval of checks whether a model has become unused
 
 // A message that clients may see: paths become names.
@@ -55,7 +56,7 @@ void ModelSet::find_all() {
       require_model(slot->source);
       for (auto other = slots_.begin(); other != slot; ++other)
         if (const Direction* twice = common_direction(slot->directions, other->directions)) throw served_twice(slot->source, *twice);
-    } catch (const Error& e) {
+    } catch (const std::exception& e) {  // std::bad_alloc too: one package must not keep the others from being served
       if (!slot->source.optional) throw;
       for (const Direction& d : slot->directions) left_out_.push_back({d, without_path(e.what(), slot->source.path)});
       options_.on_demand.say(fmt::format("left out: {}", e.what()));
@@ -182,7 +183,7 @@ ModelSet::Slot* ModelSet::next_to_load() {
   Slot* next = nullptr;
   for (Slot& slot : slots_)
     if (!slot.busy && !slot.waiting.empty() && (slot.need == 0 || can_make_room(slot.need)) &&
-        (!next || slot.waiting.front().number < next->waiting.front().number))
+        !(slot.imports && importing_ == kImporters) && (!next || slot.waiting.front().number < next->waiting.front().number))
       next = &slot;
   return next;
 }
@@ -197,12 +198,26 @@ int64_t ModelSet::bytes_of(const FoundModel& found, const SearchBudget& budget) 
   return found.weight_bytes + budget.bytes + options_.scheduler.cache_bytes;
 }
 
+// Returns false, and leaves the slot waiting, if as many others are being imported as may be.
+bool ModelSet::begin_import(Slot& slot) {
+  const std::lock_guard lock(mutex_);
+  slot.imports = importing_ == kImporters;
+  slot.busy = !slot.imports;
+  importing_ += !slot.imports;
+  return !slot.imports;
+}
+
 // The slot is busy, and has no model.
 void ModelSet::load_slot(Slot& slot) {
   const double begin = serve_seconds();
+  bool imports = false;
   std::shared_ptr<ServedModel> model;
   std::string what, why;
   try {
+    if (!options_.on_demand.ready(slot.source.path)) {
+      if (!begin_import(slot)) return;
+      imports = true;
+    }
     FoundModel found = find_model(files_, slot.source, options_);
     if (found.directions != slot.directions)
       throw DataError(fmt::format("{}: it translates from {} now; start the server again", found.description.directory,
@@ -214,6 +229,7 @@ void ModelSet::load_slot(Slot& slot) {
       if (!reserve(slot, bytes, lock)) {
         slot.need = bytes;
         slot.busy = false;
+        importing_ -= imports;
         return;
       }
     }
@@ -229,7 +245,8 @@ void ModelSet::load_slot(Slot& slot) {
   if (model) slot.read = slot.seen = files_seen(slot, *model);
   {
     const std::lock_guard lock(mutex_);
-    slot.busy = false;
+    slot.busy = slot.imports = false;
+    importing_ -= imports;
     slot.reserved = slot.need = 0;
     slot.model = model;
     slot.retry_at = model ? 0 : now + options_.on_demand.retry_seconds;

@@ -25,6 +25,8 @@ struct OnDemand {
   using Say = std::function<void(const std::string& line)>;  // tells the operator
   // Returns the directory of ours for the path of a model, which may be that of another program; may take long.
   std::function<std::string(const std::string& path, const Say& say)> usable = [](const std::string& path, const Say&) { return path; };
+  // Returns whether usable() would not have to import the model of a path first.
+  std::function<bool(const std::string& path)> ready = [](const std::string&) { return true; };
   // Returns the languages that a model of another program names, without reading it; "" for those that it does not.
   std::function<Languages(const std::string& path)> foreign_languages = [](const std::string&) { return Languages{}; };
   // Returns the state of the files of a model of another program, to see when it changes; "" for a path of ours. Throws if it is no model.

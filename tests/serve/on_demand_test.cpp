@@ -240,6 +240,48 @@ TEST_F(OnDemandTest, AnImportKeepsOnlyItsOwnRequestsWaiting) {
   EXPECT_EQ(imports, 1);
 }
 
+// However many models cannot be imported, and however long that takes, one that has no need of it is loaded.
+TEST_F(OnDemandTest, SeveralImportsKeepOnlyTheirOwnRequestsWaiting) {
+  std::promise<void> given_up;
+  const auto done = given_up.get_future().share();
+  std::filesystem::create_directories(directory_);
+  const auto foreign = [&](const std::string& path) { return path.starts_with(directory_); };
+  std::atomic<int> at_once{0}, most{0};
+  options_.on_demand.ready = [&](const std::string& path) { return !foreign(path); };
+  options_.on_demand.usable = [&](const std::string& path, const OnDemand::Say&) -> std::string {
+    if (!foreign(path)) return path;
+    most = std::max<int>(most, ++at_once);
+    done.wait();
+    --at_once;
+    throw DataError(path + ": is damaged");
+  };
+  std::vector<std::string> models{"en-de=" + kModel};
+  for (const char* language : {"pt", "es", "it"}) {
+    const std::string package = directory_ + "/" + language;
+    std::ofstream(package) << "foreign";
+    models.push_back(fmt::format("{}-en={}", language, package));
+  }
+  start(models);
+  std::vector<Answer> slow;
+  for (const char* language : {"pt", "es", "it"}) slow.push_back(ask(language, "en"));
+  EXPECT_TRUE(get("en", "de"));
+  for (const Answer& answer : slow) EXPECT_FALSE(answer.is_there());
+  given_up.set_value();
+  for (Answer& answer : slow) EXPECT_EQ(answer.get().error->status, 503);
+  EXPECT_EQ(most, 1);
+}
+
+// A package for which there is no memory does not keep the server from starting.
+TEST_F(OnDemandTest, APackageThatTakesTooMuchIsLeftOut) {
+  options_.on_demand.state = [](const std::string& path) -> std::string {
+    if (path.ends_with("bomb")) throw std::bad_alloc();
+    return "";
+  };
+  start({parse_model_source("en-de=" + kModel), {std::nullopt, "/srv/packages/bomb", true}}, int64_t{1} << 40);
+  EXPECT_EQ(models_->directions().size(), 1u);
+  EXPECT_THAT(said(), HasSubstr("left out: "));
+}
+
 // The languages are known before the model is read, and must then be those of the model.
 TEST_F(OnDemandTest, APackageSaysItsLanguages) {
   options_.on_demand.foreign_languages = [](const std::string&) { return Languages{"pt", "en"}; };
