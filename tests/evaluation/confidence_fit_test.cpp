@@ -33,6 +33,7 @@ std::vector<bool> confirmed(std::string_view translation, std::string_view refer
 TEST(ConfirmedWords, AreThoseThatTheReferenceHas) {
   EXPECT_THAT(confirmed("Ein Hund rennt am Strand.", "Ein Hund läuft am Strand."), ElementsAre(true, true, false, true, true));
   EXPECT_THAT(confirmed("am Strand rennt ein Hund", "ein Hund rennt am Strand"), ElementsAre(true, true, true, true, true)) << "moved";
+  EXPECT_THAT(confirmed("d e f a b x", "a b c d e f"), ElementsAre(true, true, true, true, true, false)) << "moved, and a wrong one";
   EXPECT_THAT(confirmed("Hund Hund", "ein Hund"), ElementsAre(false, true)) << "the reference has one";
   EXPECT_THAT(confirmed("Strand, hund", "\"Strand\" Hund!"), ElementsAre(true, false)) << "marks do not count, capitals do";
   EXPECT_THAT(confirmed("- a", "a -"), ElementsAre(true, true)) << "a word of marks alone is itself";
