@@ -22,12 +22,11 @@
 #include "comm/world.h"
 #include "data/line_queue.h"
 #include "data/whole_text.h"
-#include "decode/document_parts.h"
+#include "decode/document_translation.h"
 #include "decode/framing.h"
 #include "decode/translation_lines.h"
 #include "document/file_format.h"
 #include "document/sentences.h"
-#include "document/subtitles.h"
 #include "interop/usable_model.h"
 #include "storage/outputs.h"
 #include "storage/result_file.h"
@@ -130,77 +129,6 @@ void refuse_own_inputs(const TranslateArguments& a, const std::string& written, 
   refuse_run_files({a.output == "-" ? "standard output" : "--output", a.output});
 }
 
-// Translates each input as one document in which everything but the sentences stays unchanged. Sentences never span lines, so plain text is
-// processed in pieces; HTML and subtitles are processed as a whole.
-class DocumentTranslation {
- public:
-  DocumentTranslation(const TranslateArguments& a, const Vocabularies& vocabularies, const std::string& language, Translator& translator,
-                      Output& output)
-      : inputs_(a.inputs),
-        format_(a.format),
-        most_tokens_(std::min(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens, translator.most_text_tokens())),
-        vocabularies_(vocabularies),
-        language_(language),
-        translator_(translator),
-        output_(output) {}
-
-  // Translates the input with this number.
-  void translate(size_t number) {
-    const std::string& path = inputs_[number];
-    const auto at = [&](size_t bytes, size_t of) {
-      return (static_cast<double>(number) + static_cast<double>(bytes) / static_cast<double>(of)) / static_cast<double>(inputs_.size());
-    };
-    constexpr size_t kPiece = size_t{1} << 18;
-    const std::string whole = read_whole_text(path);
-    const std::string format = format_ == "auto" ? file_format(whole, path) : format_;
-    std::optional<Subtitles> subtitles;
-    if (format == "subtitles") subtitles.emplace(whole);
-    const std::string text = subtitles ? subtitles->texts() : whole;
-    std::string translated;
-    int64_t sentences = 0;
-    for (size_t begin = 0; begin < text.size();) {
-      const bool tagged = format == "html" || format == "xml";
-      const size_t line = tagged || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
-      const size_t end = line == std::string::npos ? text.size() : line + 1;
-      begun_ = at(begin, text.size());
-      ends_ = at(end, text.size());
-      std::string piece = text.substr(begin, end - begin);
-      const DocumentFormat kind = format == "html" ? DocumentFormat::html : format == "xml" ? DocumentFormat::xml : DocumentFormat::text;
-      piece = translate_piece(std::move(piece), kind, sentences);
-      if (subtitles)
-        translated += piece;
-      else
-        output_.write(piece, std::exchange(sentences, 0));
-      begin = end;
-    }
-    if (subtitles) output_.write(subtitles->assemble(translated), sentences);
-  }
-  // Returns the translated fraction of all inputs, 0 to 1, given that of the current piece.
-  double share(double of_piece) const { return begun_ + of_piece * (ends_ - begun_); }
-  int64_t cut() const { return cut_; }
-  int64_t most_tokens() const { return most_tokens_; }
-
- private:
-  std::string translate_piece(std::string text, DocumentFormat format, int64_t& sentences) {
-    const DocumentParts document(Document(std::move(text), format, language_), vocabularies_.source(), most_tokens_);
-    cut_ += document.cut();
-    std::vector<PartTranslation> parts;
-    for (auto& list : translator_.translate(document.parts()))
-      parts.push_back({std::move(list.front().text), std::move(list.front().hypothesis)});
-    sentences += std::ssize(parts);
-    return document.assemble(parts, vocabularies_.source(), vocabularies_.target());
-  }
-
-  const std::vector<std::string>& inputs_;
-  double begun_ = 0, ends_ = 0;  // where the current piece begins and ends, as fractions of all inputs
-  const std::string format_;
-  int64_t most_tokens_, cut_ = 0;
-  const Vocabularies& vocabularies_;
-  const std::string language_;
-  Translator& translator_;
-  Output& output_;
-};
-
 // Says where lines were cut: at what was asked for, or at what the model can read.
 std::string cut_warning(const Translator& translator, int64_t asked) {
   const int64_t most = translator.most_text_tokens(), read = translator.most_source_tokens();
@@ -299,7 +227,9 @@ void run_translate(const TranslateArguments& a) {
   translator.set_form(a.form);
   translator.set_weights(shares_of(a.weights));
   const std::string& language = a.source_language.empty() ? loaded.description.languages.source : a.source_language;
-  DocumentTranslation documents(a, loaded.description.vocabularies, language, translator, output);
+  const int64_t most_tokens = std::min(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens, translator.most_text_tokens());
+  DocumentTranslation documents(translator, loaded.description.vocabularies, language, most_tokens);
+  size_t document = 0;  // of the inputs
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
   std::optional<LineQueue> queue;
   if (shards.first() && !a.document) queue.emplace(a.inputs, window);
@@ -309,14 +239,20 @@ void run_translate(const TranslateArguments& a) {
   size_t lines_under_way = 0;
   translator.set_watch({.stop = {}, .translated = [&](double share) {
                           if (!progress->due()) return;
-                          if (a.document) return progress->tell(documents.share(share), "");
+                          if (a.document)
+                            return progress->tell(
+                                (static_cast<double>(document) + documents.share(share)) / static_cast<double>(a.inputs.size()), "");
                           progress->count(output.count() + std::llround(share * static_cast<double>(lines_under_way)),
                                           queue->expected_lines(bytes), "sentences");
                         }});
   const auto take = [&] { return a.document ? std::vector<std::string>() : shards.lines([&] { return queue->take(window); }); };
   try {
     if (a.document)
-      for (size_t i = 0; i < a.inputs.size(); ++i) documents.translate(i);
+      for (; document < a.inputs.size(); ++document) {
+        const std::string text = read_whole_text(a.inputs[document]);
+        documents.translate(text, a.format == "auto" ? file_format(text, a.inputs[document]) : a.format,
+                            [&](const std::string& piece, int64_t sentences) { output.write(piece, sentences); });
+      }
     for (std::vector<std::string> lines = take(); !lines.empty(); lines = take()) {
       lines_under_way = lines.size();
       std::string wrong;
