@@ -66,7 +66,7 @@ std::string word_advice(const std::string& message) {
   const size_t value = message.find(": "), list = message.find(" not in {");
   if (!message.starts_with("--") || value > list || list == message.npos) return "";
   const std::string option = message.substr(0, value), text = message.substr(value + 2, list - value - 2);
-  if (std::string advice = peer_value_advice(option, text, ValueKind::word); !advice.empty()) return advice;
+  if (std::string advice = peer_option_value_advice(option, text); !advice.empty()) return advice;
   std::vector<std::string> words;
   std::istringstream in(message.substr(list + 9, message.find('}', list) - list - 9));
   for (std::string word; std::getline(in, word, ',');) words.push_back(word);

@@ -30,6 +30,8 @@ std::string peer_name_advice(const std::string& name, const std::vector<std::str
 // Returns what another program's value of our key "section.key" is here, as the end of a message: "; did you mean bleu?" for valid.metrics
 // bleu-detok, "; did you mean 10000?" for 10k; "" if unknown.
 std::string peer_value_advice(const std::string& key, const std::string& text, ValueKind kind);
+// The same for a word that an option of a verb does not take, such as "firefox" for --to.
+std::string peer_option_value_advice(const std::string& option, const std::string& text);
 
 // Does the same for a verb: "; Marian's decode is translate here", or "".
 std::string peer_verb_advice(std::string_view verb);

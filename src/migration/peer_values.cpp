@@ -57,6 +57,9 @@ constexpr PeerValue kValues[] = {
     {"valid.metrics", "perplexity", "cross-entropy"},
     {"valid.metrics", "ppl", "cross-entropy"},
     {"valid.metrics", "loss", "cross-entropy"},
+};
+// The same for options of verbs.
+constexpr PeerValue kOptionValues[] = {
     {"--alignment", "hard", "pieces"},
     {"--alignment", "true", "words"},
     {"--to", "ct2", "ctranslate2"},
@@ -95,6 +98,13 @@ std::string peer_value_advice(const std::string& key, const std::string& text, V
   if (!epochs) return "";
   return key == "train.max-epochs" ? fmt::format("; did you mean {}?", text.substr(0, text.size() - 1))
                                    : "; epochs are counted by train.max-epochs alone.";
+}
+
+std::string peer_option_value_advice(const std::string& option, const std::string& text) {
+  const std::string theirs = folded_name(text);
+  for (const PeerValue& row : kOptionValues)
+    if (row.key == option && row.theirs == theirs) return fmt::format("; did you mean {}?", row.ours);
+  return "";
 }
 
 std::string peer_values_markdown() {
