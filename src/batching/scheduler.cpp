@@ -53,7 +53,7 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
       request.translations[i] = *known;
       if (on_sentence) told.emplace_back(i, *known);
     } else {
-      request.lanes[lane_of(bytes)].waiting.emplace(on_sentence ? count - i : bytes, i), ++request.missing;
+      request.lanes[lane_of(bytes)].waiting.emplace(on_sentence && !limits_.whole_batches ? count - i : bytes, i), ++request.missing;
     }
   }
   const auto missing = static_cast<int64_t>(request.missing);

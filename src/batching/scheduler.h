@@ -50,7 +50,7 @@ struct TranslationSample {
 struct SentenceListeners {
   // For a beam of 1: the tokens of what is not cached, as they come. Returns whether to go on.
   std::function<bool(size_t sentence, const StepToken&)> token{};
-  // Each sentence as it ends, perhaps after `done`; the sentences are then begun in their order.
+  // Each sentence as it ends, perhaps after `done`; the sentences are then begun in their order, except in whole batches.
   std::function<void(size_t sentence, const Candidates& translations)> sentence{};
 };
 

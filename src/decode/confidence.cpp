@@ -167,7 +167,7 @@ FoundConfidence find_confidence(FileSystem& files, const std::string& directory)
                                       directory, directory)};
   try {
     return {read_confidence(files, path, model_digest(files, join_path(directory, "model.safetensors"))), ""};
-  } catch (const DataError& e) {
+  } catch (const Error& e) {  // also a file that may not be read: not everybody asks for confidence
     return {std::nullopt, e.what()};
   }
 }

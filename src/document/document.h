@@ -45,6 +45,10 @@ class Document {
   std::string assemble(std::span<const AlignedText> translations) const { return assemble_with_links(translations).text; }
   /// The same with the links of all sentences, between bytes of the document and of the result; without links for HTML.
   AlignedText assemble_with_links(std::span<const AlignedText> translations) const;
+  /// Returns the number of bytes that are kept between the previous sentence and this one.
+  size_t kept_before(size_t sentence) const {
+    return static_cast<size_t>(places_[sentence].begin - (sentence > 0 ? places_[sentence - 1].end : 0));
+  }
   /// Adds to `out` what is kept between the previous sentence and this one, and this one's translation.
   void append_sentence(AlignedText& out, size_t sentence, const AlignedText& translation) const;
 

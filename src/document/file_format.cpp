@@ -42,10 +42,12 @@ constexpr Known kKnown[] = {
 std::string file_format(std::string_view text, const std::string& path) {
   if (is_subtitles(text)) return "subtitles";
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  std::string first(text.substr(0, 500)), ending = path.substr(std::min(path.rfind('.') + 1, path.size()));
+  std::string first(text.substr(0, 500)), ending = path.substr(path.rfind('/') + 1);
+  const size_t dot = ending.rfind('.');
+  ending = dot == std::string::npos ? "" : ending.substr(dot + 1);
   for (std::string* s : {&first, &ending})
     for (char& c : *s) c = ascii_lower(c);
-  ending = " " + ending + " ";
+  ending = ending.empty() || ending.find(' ') != std::string::npos ? "none" : " " + ending + " ";
   for (const Known& k : kKnown) {
     const bool xliff = k.name == "XLIFF" && first.find("<xliff") != std::string::npos;
     if (!xliff && k.endings.find(ending) == std::string_view::npos && (k.first.empty() || !first.starts_with(k.first))) continue;

@@ -31,7 +31,8 @@ class Finder {
   std::vector<Range> find() {
     std::vector<Range> found;
     for (size_t at = 0; at < text_.size();) {
-      const size_t end = end_at(at);
+      size_t end = end_at(at);
+      if (end < text_.size() && is_continuation(byte(end))) end = at;
       if (end > at) found.push_back({static_cast<int64_t>(at), static_cast<int64_t>(end)});
       at = std::max(end, at + 1);
     }
@@ -185,6 +186,17 @@ class Finder {
     return c == 'n' || c == 't' || c == 'r' || c == '"' ? at + 2 : at;
   }
 
+  // Returns the bytes of a character that names of files have; 0 for others. Scripts that are written without spaces have none, since what
+  // follows a path there may be text.
+  size_t path_character(size_t at) const {
+    const unsigned char c = byte(at);
+    if (c == '.') return path_character(at + 1) > 0 && byte(at + 1) != '.';
+    if (c < 0x80) return is_ascii_name(c) || c == '-' || c == '+' || c == '~' || c == '%';
+    const auto [letter, length] = decode_utf8_at(text_.substr(at));
+    const bool is_letter = letter < 0x0900 && character_class(letter) == CharacterClass::other && !is_unicode_space(letter);
+    return length > 0 && is_letter ? static_cast<size_t>(length) : 0;
+  }
+
   // Returns the end of a path: "/usr/bin", "~/notes.txt", "../a.txt", "C:\\Users". One name behind a slash is none.
   size_t path(size_t at) {
     const std::string_view rest = text_.substr(at, 3);
@@ -203,9 +215,7 @@ class Finder {
     size_t names = 0, dots = 0, end = at;
     while (byte(i) == mark && i - at < kLongestVariable) {
       size_t name = i + 1;
-      while (name - at < kLongestVariable && (is_name(byte(name)) || byte(name) == '-' || byte(name) == '+' || byte(name) == '~' ||
-                                              byte(name) == '%' || (byte(name) == '.' && is_name(byte(name + 1)))))
-        dots += byte(name) == '.', ++name;
+      for (size_t length; name - at < kLongestVariable && (length = path_character(name)) > 0; name += length) dots += byte(name) == '.';
       if (name == i + 1) break;
       ++names;
       end = i = name;
@@ -240,7 +250,7 @@ class Finder {
     const bool prefixed = (word[0] | 0x20) == 'v' && word.size() > 1 && is_ascii_digit(static_cast<unsigned char>(word[1]));
     if (prefixed && (dots > 0 || letters == 1)) return i;
     const bool by_digit = is_ascii_digit(static_cast<unsigned char>(word[0]));
-    if (by_digit && dots >= 3 && letters == 0 && dashes == 0) return i;
+    if (letters == 0 && dashes == 0 && is_ip_address(word)) return i;
     if (by_digit && dots == 2 && dashes == 1 && letters > 0) return i;
     if (is_iso_time(word)) return i;
     if (others > 0 || dots > 0 || colons > 0) return at;
@@ -249,6 +259,17 @@ class Finder {
                    std::none_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'F'; })
                ? i
                : at;
+  }
+  // Four numbers of at most 255; larger ones are thousands with points between them.
+  static bool is_ip_address(std::string_view word) {
+    int groups = 1, value = 0;
+    for (const char c : word) {
+      if (c != '.' && !is_ascii_digit(static_cast<unsigned char>(c))) return false;
+      value = c == '.' ? 0 : std::min(1000, 10 * value + c - '0');
+      groups += c == '.';
+      if (value > 255) return false;
+    }
+    return groups == 4;
   }
   static bool is_iso_time(std::string_view word) {
     constexpr std::string_view kForm = "0000-00-00T00:00";

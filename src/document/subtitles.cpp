@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t kLineWidth = 42;     // columns of the longest line, as broadcasters ask for
 constexpr size_t kMostJoined = 6;      // cues that are translated as one,
 constexpr size_t kMostBytes = 600;     // and their bytes
-constexpr double kClauseShare = 0.08;  // of the text, by which a cut behind a clause may miss its place
+constexpr double kClauseShare = 0.08;  // of the text, by which a cut behind a clause may miss its place,
+constexpr double kMostBonus = 10;      // and columns, at the most
 constexpr std::string_view kArrow = "-->";
 
 struct FileLine {
@@ -48,16 +49,21 @@ bool begins_turn(std::string_view line) {
   return false;
 }
 
-// Columns that text takes: letters of East Asia take two, tags and marks that combine none.
+// Columns of a character: letters of East Asia take two, marks that combine none.
+int64_t columns_of(char32_t c) {
+  const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) ||
+                    (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) || c >= 0x20000;
+  return is_default_ignorable(c) || (c >= 0x300 && c < 0x370) ? 0 : 1 + wide;
+}
+
+// Columns that text takes, without its tags.
 int64_t columns(std::string_view text) {
   int64_t all = 0;
   for (const HtmlToken& token : scan_plain_tags(text)) {
     if (token.kind != HtmlToken::text) continue;
     for (size_t at = token.begin; at < token.end;) {
       const auto [c, length] = decode_utf8_at(text.substr(at));
-      const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) ||
-                        (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) || c >= 0x20000;
-      all += is_default_ignorable(c) || (c >= 0x300 && c < 0x370) ? 0 : 1 + wide;
+      all += columns_of(c);
       at += static_cast<size_t>(std::max(length, 1));
     }
   }
@@ -80,7 +86,7 @@ std::vector<Place> places_of(std::string_view text) {
     for (size_t at = token.begin; at < token.end;) {
       const auto [c, length] = decode_utf8_at(text.substr(at));
       const size_t next = at + static_cast<size_t>(std::max(length, 1));
-      const int64_t width = columns(text.substr(at, next - at));
+      const int64_t width = columns_of(c);
       const bool mark = last && character_class(last) == CharacterClass::punctuation;
       if (c == ' ' && before > 0)
         places.push_back({at, next, before, mark});
@@ -106,12 +112,16 @@ std::vector<std::string> cut_by_shares(std::string_view text, std::span<const in
   for (size_t i = 0; i + 1 < shares.size() && from < places.size(); ++i) {
     so_far += shares[i];
     const double wanted = static_cast<double>(all) * static_cast<double>(so_far) / static_cast<double>(std::max<int64_t>(1, sum));
-    const auto cost = [&](const Place& p) {
-      return std::abs(static_cast<double>(p.before) - wanted) - (p.clause ? kClauseShare * static_cast<double>(all) : 0);
-    };
-    size_t best = from;
-    for (size_t p = from; p < places.size(); ++p)
-      if (cost(places[p]) < cost(places[best])) best = p;
+    const double bonus = std::min(kClauseShare * static_cast<double>(all), kMostBonus);
+    const auto distance = [&](size_t p) { return std::abs(static_cast<double>(places[p].before) - wanted); };
+    const auto cost = [&](size_t p) { return distance(p) - (places[p].clause ? bonus : 0); };
+    const auto near = std::lower_bound(places.begin() + static_cast<ptrdiff_t>(from), places.end(), wanted,
+                                       [](const Place& p, double w) { return static_cast<double>(p.before) < w; });
+    size_t best = std::min(static_cast<size_t>(near - places.begin()), places.size() - 1);
+    for (size_t p = best; p > from && distance(p - 1) <= cost(best) + bonus;)
+      if (cost(--p) <= cost(best)) best = p;
+    for (size_t p = static_cast<size_t>(near - places.begin()); p < places.size() && distance(p) <= cost(best) + bonus; ++p)
+      if (cost(p) < cost(best)) best = p;
     cuts.emplace_back(places[best].end, places[best].next);
     from = best + 1;
   }
@@ -148,30 +158,77 @@ std::string in_lines(const std::string& text, std::string_view line_end) {
   return all;
 }
 
+void trim(std::string& text) {
+  text.erase(0, text.find_first_not_of(' '));
+  text.erase(text.find_last_not_of(' ') + 1);
+}
+
 // Moves tags at both ends of a text to `front` and `back`: positions ({\an8}), voices, and pairs around all of it.
 void strip(std::string& text, std::string& front, std::string& back) {
-  for (bool more = true; more;) {
-    more = false;
-    if (text.starts_with("{\\") && text.find('}') != std::string::npos) {
-      front += text.substr(0, text.find('}') + 1);
-      text.erase(0, text.find('}') + 1);
-      more = true;
-    } else if (text.starts_with("<v") && text.size() > 2 && (text[2] == ' ' || text[2] == '.') && text.find('>') != std::string::npos) {
-      front += text.substr(0, text.find('>') + 1);
-      text.erase(0, text.find('>') + 1);
-      if (text.ends_with("</v>")) back.insert(0, "</v>"), text.resize(text.size() - 4);
-      more = true;
-    } else if (const std::vector<HtmlToken> tokens = scan_plain_tags(text);
-               tokens.size() > 1 && tokens.front().kind == HtmlToken::open && tokens.front().partner == tokens.size() - 1) {
-      front += text.substr(0, tokens.front().end);
-      back.insert(0, text.substr(tokens.back().begin));
-      text = text.substr(tokens.front().end, tokens.back().begin - tokens.front().end);
-      more = true;
+  constexpr int kMostRounds = 4;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const size_t before = text.size();
+    const bool voice = text.starts_with("<v") && text.size() > 2 && (text[2] == ' ' || text[2] == '.');
+    if (const size_t end = text.find(voice ? '>' : '}'); end != std::string::npos && (voice || text.starts_with("{\\"))) {
+      front += text.substr(0, end + 1);
+      text.erase(0, end + 1);
+      if (voice && text.ends_with("</v>")) back.insert(0, "</v>"), text.resize(text.size() - 4);
     }
-    const size_t begin = text.find_first_not_of(' ');
-    text.erase(0, begin);
-    text.erase(text.find_last_not_of(' ') + 1);
+    const std::vector<HtmlToken> tokens = scan_plain_tags(text);
+    size_t first = 0, last = tokens.size();
+    while (first + 1 < last && tokens[first].kind == HtmlToken::open && tokens[first].partner == last - 1) ++first, --last;
+    if (first > 0) {
+      const size_t begin = tokens[first - 1].end, end = tokens[last].begin;
+      front += text.substr(0, begin);
+      back.insert(0, text.substr(end));
+      text = text.substr(begin, end - begin);
+    }
+    trim(text);
+    if (text.size() == before) return;
   }
+}
+
+// Takes the tags out of a text of WebVTT that say when its words are spoken or how they look, which no translation can keep, and makes
+// characters of entities.
+std::string plain_webvtt(std::string_view text) {
+  std::string plain;
+  for (size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    const size_t end = rest.find('>');
+    const bool time = rest.size() > 1 && rest[0] == '<' && rest[1] >= '0' && rest[1] <= '9' && end != rest.npos &&
+                      rest.substr(0, end).find(':') != rest.npos;
+    const bool look = rest.starts_with("<c>") || rest.starts_with("<c.") || rest.starts_with("</c>");
+    const HtmlEntity entity = rest[0] == '&' ? html_entity(rest) : HtmlEntity();
+    if ((time || look) && end != rest.npos) {
+      at += end + 1;
+    } else if (entity.length > 0 && !entity.text.empty()) {
+      plain += entity.text;
+      at += entity.length;
+    } else {
+      plain += text[at++];
+    }
+  }
+  return plain;
+}
+
+// Writes characters that have a meaning in WebVTT as entities, except those of tags.
+std::string escaped_webvtt(std::string_view text) {
+  constexpr std::string_view kTags[] = {"<v ", "<v.", "</v>", "<ruby>", "</ruby>", "<rt>", "</rt>", "<lang ", "</lang>"};
+  std::string escaped;
+  for (const HtmlToken& token : scan_plain_tags(text)) {
+    for (size_t at = token.begin; at < token.end;) {
+      const std::string_view rest = text.substr(at, token.end - at);
+      const bool tag = token.kind != HtmlToken::text ||
+                       std::any_of(std::begin(kTags), std::end(kTags), [&](std::string_view t) { return rest.starts_with(t); });
+      const size_t end = tag ? std::min(rest.find('>'), rest.size() - 1) + 1 : 1;
+      if (tag)
+        escaped += rest.substr(0, end);
+      else
+        append_escaped(escaped, rest.substr(0, 1));
+      at += end;
+    }
+  }
+  return escaped;
 }
 
 // Whether a text ends a sentence, so that what follows is another one.
@@ -198,7 +255,8 @@ bool is_subtitles(std::string_view text) {
   return false;
 }
 
-Subtitles::Subtitles(std::string text) : text_(std::move(text)) {
+Subtitles::Subtitles(std::string text)
+    : text_(std::move(text)), webvtt_(text_.starts_with("WEBVTT") || text_.starts_with("\xEF\xBB\xBFWEBVTT")) {
   if (const auto bad = invalid_utf8_offset(text_))
     throw DataError(
         fmt::format("byte {} of the subtitles does not belong to UTF-8; convert them, for instance with iconv -f cp1252", *bad));
@@ -215,18 +273,27 @@ Subtitles::Subtitles(std::string text) : text_(std::move(text)) {
 
 // Adds the lines of a cue, which begins behind its times, and returns where it ends.
 size_t Subtitles::add_cue(size_t begin, bool joins) {
-  size_t end = begin, next = begin, turns = 0, lines = 0;
+  size_t end = begin, next = begin, turns = 0;
   std::vector<FileLine> all;
   while (next < text_.size()) {
     const FileLine line = file_line_at(text_, next);
     const std::string_view bytes = std::string_view(text_).substr(line.begin, line.end - line.begin);
-    if (is_blank(bytes)) break;
+    if (webvtt_ ? bytes.empty() : is_blank(bytes)) break;
+    if (is_times(bytes)) {  // of the next cue: there is no blank line between them
+      const auto is_counter = [&](const FileLine& l) {
+        const std::string_view counter = std::string_view(text_).substr(l.begin, l.end - l.begin);
+        return !counter.empty() && counter.find_first_not_of("0123456789 ") == std::string_view::npos;
+      };
+      if (!all.empty() && is_counter(all.back())) next = all.back().begin, all.pop_back();
+      break;
+    }
     all.push_back(line);
-    turns += begins_turn(bytes), ++lines;
-    end = line.end, next = line.next;
+    next = line.next;
   }
   if (all.empty()) return next;
-  if (turns > 0 && lines > 1) {  // a turn may take several lines
+  end = all.back().end;
+  for (const FileLine& line : all) turns += begins_turn(std::string_view(text_).substr(line.begin, line.end - line.begin));
+  if (turns > 0 && all.size() > 1) {  // a turn may take several lines
     for (size_t i = 0; i < all.size();) {
       size_t last = i;
       while (last + 1 < all.size() &&
@@ -253,6 +320,7 @@ void Subtitles::add_part(size_t begin, size_t end, bool joins) {
     at = line.next;
   }
   std::replace(part.text.begin(), part.text.end(), '\t', ' ');
+  if (webvtt_) part.text = plain_webvtt(part.text);
   strip(part.text, part.front, part.back);
   if (!has_letter(part.text)) return;
   part.characters = std::max<int64_t>(1, columns(part.text));
@@ -292,7 +360,8 @@ std::string Subtitles::assemble(std::string_view translated) const {
       const Part& part = parts_[g.first + i];
       if (pieces[i].empty() && i > 0) pieces[i] = pieces[i - 1];  // too few words: they stay on the screen
       out.append(text_, done, static_cast<size_t>(part.place.begin) - done);
-      out += part.front + in_lines(pieces[i], line_end) + part.back;
+      const std::string lines = in_lines(pieces[i], line_end);
+      out += part.front + (webvtt_ ? escaped_webvtt(lines) : lines) + part.back;
       done = static_cast<size_t>(part.place.end);
     }
   }

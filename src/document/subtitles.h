@@ -41,6 +41,7 @@ class Subtitles {
   void add_part(size_t begin, size_t end, bool joins);
 
   std::string text_;
+  bool webvtt_;  // where text has entities, and tags for the times of words
   std::vector<Part> parts_;
   std::vector<Group> groups_;
 };

@@ -102,6 +102,7 @@ void round_to_integers(ForeignArray& a) {
   std::string bytes(values.size(), '\0');
   for (size_t i = 0; i < values.size(); ++i)
     bytes[i] = static_cast<char>(static_cast<int8_t>(std::clamp(std::nearbyint(values[i] / a.unit), -127.0f, 127.0f)));
+  a.bytes = std::move(bytes);
 }
 
 }  // namespace

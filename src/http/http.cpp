@@ -179,7 +179,7 @@ struct HttpServer::Impl {
     {
       const std::lock_guard lock(mutex);
       exchange->link = &links.at(connection);
-      exchange->links_mutex = &mutex;
+      exchange->links_mutex = &mutex, exchange->stopping = &stopping;
       exchanges.insert(exchange);
     }
     *state = new std::shared_ptr<Exchange>(exchange);

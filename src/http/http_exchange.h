@@ -30,7 +30,8 @@ struct HttpExchange {
   using Clock = HttpLink::Clock;
   MHD_Connection* connection = nullptr;
   HttpLink* link = nullptr;
-  std::mutex* links_mutex = nullptr;  // guards what the link holds
+  std::mutex* links_mutex = nullptr;            // guards what the link holds
+  const std::atomic<bool>* stopping = nullptr;  // the server's: no connection may be suspended any more
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
   int64_t body_bytes = 0;  // bytes received
   const Clock::time_point since = Clock::now();
@@ -79,7 +80,7 @@ struct HttpExchange {
       return static_cast<ssize_t>(count);
     }
     if (ended) return MHD_CONTENT_READER_END_OF_STREAM;
-    if (gone) return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (gone || *stopping) return MHD_CONTENT_READER_END_WITH_ERROR;
     set_turn(std::nullopt);
     suspended = true;
     MHD_suspend_connection(connection);

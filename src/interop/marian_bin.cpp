@@ -81,6 +81,10 @@ std::string marian_bin(std::span<const ForeignArray> arrays) {
     const bool integers = a.type == "q8";
     CHECK(integers || a.type == "f4" || a.type == "i1", "{} of type {}", a.name, a.type);
     std::string bytes(a.bytes);
+    int64_t elements = 1;
+    for (const int64_t n : a.shape) elements *= n;
+    CHECK(std::ssize(bytes) == elements * (a.type == "f4" ? 4 : 1), "{}: {} bytes for {} elements of {}", a.name, bytes.size(), elements,
+          a.type);
     if (integers && a.shape.size() == 2 && !is_table(a.name))
       bytes = element_bytes(transposed(elements_of<char>(bytes), a.shape[0], a.shape[1]));
     if (integers) {

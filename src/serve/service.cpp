@@ -142,7 +142,8 @@ struct Service::Exchange {
   std::string key = {};  // the key's name
   std::optional<TextQuery> query = {};
   std::optional<std::vector<TranslatedText>> texts = {};
-  std::mutex mutex = {};                    // guards the stream
+  std::mutex mutex = {};  // guards the next two members
+  bool answered = false;
   std::shared_ptr<HttpStream> stream = {};  // of an answer that has begun
   std::atomic<bool> recorded = false;
 
@@ -153,17 +154,21 @@ struct Service::Exchange {
     reply(std::move(response));
   }
   // Sends an event of an answer that is a stream, which the first event begins. Of previews only those are sent for which the client waits.
-  void tell(const char* event, const nlohmann::ordered_json& data, bool preview = false) {
+  void tell(const char* event, size_t text, const std::string& what, bool preview = false) {
     const std::lock_guard lock(mutex);
-    if (preview && stream && !stream->caught_up()) return;
-    const bool first = !stream;
-    if (first) stream = std::make_shared<HttpStream>();
-    stream->write(event_text(event, data.dump()));
-    if (first) reply(stream_answer(stream));
+    if (answered || (preview && stream && !stream->caught_up())) return;
+    using Json = nlohmann::ordered_json;
+    const std::string bytes = event_text(event, Json{{"index", text}, {"text", what}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+    if (stream) return stream->write(bytes);
+    const auto begun = std::make_shared<HttpStream>();
+    begun->write(bytes);
+    reply(stream_answer(begun));
+    stream = begun;
   }
-  // Ends an answer that has begun with what would be its body.
+  // From now on there are no events. Ends an answer that has begun with what would be its body; returns whether one has.
   bool end_stream(const HttpResponse& response) {
     const std::lock_guard lock(mutex);
+    answered = true;
     if (!stream) return false;
     record(response.status);
     stream->write(event_text(response.status == 200 ? "done" : "error", response.body));
@@ -324,10 +329,8 @@ HttpServer::Cancel Service::translate(const Ended& exchange) {
   require_ready();
   JobListeners listeners;
   if (exchange->query->stream) {
-    listeners.more = [exchange](size_t text, const std::string& more) { exchange->tell("more", {{"index", text}, {"text", more}}); };
-    listeners.preview = [exchange](size_t text, const std::string& begin) {
-      exchange->tell("preview", {{"index", text}, {"text", begin}}, true);
-    };
+    listeners.more = [exchange](size_t text, const std::string& more) { exchange->tell("more", text, more); };
+    listeners.preview = [exchange](size_t text, const std::string& begin) { exchange->tell("preview", text, begin, true); };
   }
   const auto done = [exchange, deepl](JobResult result) {
     if (result.error) return exchange->refuse(*result.error);

@@ -28,6 +28,8 @@ std::string TextStream::add_token(size_t part, int32_t token) {
   tokens_[part].push_back(token);
   if (parts_.sentence_of(part) != next_ || parts_.parts_of(next_).begin != static_cast<int64_t>(part) || document_.needs_links(next_))
     return "";
+  constexpr size_t kLongestGap = 200;  // bytes of kept text in front of the sentence, which each preview repeats
+  if (document_.kept_before(next_) > kLongestGap) return "";
   AlignedText begin;
   document_.append_sentence(begin, next_, {target_.decode(tokens_[part]), {}});
   return std::move(begin.text);

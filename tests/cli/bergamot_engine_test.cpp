@@ -2,6 +2,7 @@
 // compared. Skipped without Node.js, or without BERGAMOT_PACKAGE: the folder in which npm has installed @browsermt/bergamot-translator.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -49,6 +50,33 @@ std::vector<std::string> split_lines(const std::string& text) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
+}
+
+// Whatever engine there is: what 8-bit integers were made of comes back, within their unit.
+class EightBitExport : public ProgramTest {};
+
+TEST_F(EightBitExport, HoldsTheModel) {
+  const auto ok = [&](const std::string& arguments) {
+    const ShellOutcome o = run(arguments);
+    EXPECT_EQ(o.status, 0) << arguments << "\n" << o.text;
+    return o.text;
+  };
+  ok("demo-corpus --output corpus --train 300 --valid 0 --test 10");
+  ok("train --model.for bergamot --data.source corpus/train.en --data.target corpus/train.de --train.output run --model.preset "
+     "transformer-tiny --model.width 64 --model.feed-forward 128 --vocab.size 200 --train.max-steps 30 --train.batch-tokens 400 "
+     "--train.precision f32 --train.threads 1 --train.seed 3");
+  ok("export --model run --output there --to bergamot --int8");
+  ok("import there --output back");
+  const auto scores = [&](const std::string& model) {
+    std::istringstream in(ok("score --quiet --precision f32 --model " + model + " --source corpus/test.en --target corpus/test.de"));
+    std::vector<double> all;
+    for (double score; in >> score;) all.push_back(score);
+    return all;
+  };
+  const std::vector<double> before = scores("run"), after = scores("back");
+  ASSERT_EQ(before.size(), 10u);
+  ASSERT_EQ(after.size(), 10u);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(after[i], before[i], 0.02 * std::abs(before[i])) << i;
 }
 
 // The engine ends a translation at twice the length of its source, whatever it is told.

@@ -112,6 +112,19 @@ TEST(Placeholders, EveryEmojiOfUnicodeIsOne) {
     EXPECT_TRUE(find_placeholders(none).empty()) << none;
 }
 
+// What follows a placeholder without a space is text in Chinese, and is never cut within a character.
+TEST(Placeholders, EndWhereOtherScriptsBegin) {
+  const auto found = [](const std::string& text) {
+    std::string all;
+    for (const Range& r : find_placeholders(text))
+      all += "[" + text.substr(static_cast<size_t>(r.begin), static_cast<size_t>(r.count())) + "]";
+    return all;
+  };
+  EXPECT_EQ(found("Text here /etc/host文件并编辑文件并编辑文件并编辑文件并编辑文件并编辑文件并编辑文件并编辑全部。谢谢。"), "[/etc/host]");
+  EXPECT_EQ(found("see /home/zoë/a.txt—now"), "[/home/zoë/a.txt]");
+  EXPECT_EQ(found("1.234.567.890 and 1.234.567 and 10.0.0.255 and 1.2.3.4.5"), "[10.0.0.255]");
+}
+
 // emoji-data.txt of Unicode 15.0 counts 3,537 pictographs; beside them there are 26 letters of flags and 5 tones of skin.
 TEST(Placeholders, TheTableOfEmojiIsWhole) {
   int all = 0;

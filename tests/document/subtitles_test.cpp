@@ -55,6 +55,30 @@ TEST(Subtitles, WhatIsNoCueOfWebVttStays) {
   EXPECT_EQ(s.assemble("Zwei\nEin Hund\n"), expected);
 }
 
+TEST(Subtitles, TimesOfWordsAndEntitiesOfWebVttDoNotReachTheModel) {
+  const Subtitles s("WEBVTT\n\n00:00.000 --> 00:01.000 align:start\n \nhello<00:00:00.399><c> and</c><c.x> R&amp;D</c>&nbsp;&lt;3\n");
+  EXPECT_EQ(s.texts(), "hello and R&D\xC2\xA0<3\n");
+  EXPECT_EQ(s.assemble("HALLO & <i>UND</i> <3\n"), "WEBVTT\n\n00:00.000 --> 00:01.000 align:start\nHALLO &amp; <i>UND</i> &lt;3\n");
+}
+
+TEST(Subtitles, CuesNeedNoBlankLineBetweenThem) {
+  const std::string film =
+      "1\n00:00:01,000 --> 00:00:02,000\n2\n00:00:03,000 --> 00:00:04,000\nHello.\n3\n00:00:05,000 --> 00:00:06,000\nYou.\n";
+  const Subtitles s(film);
+  EXPECT_EQ(s.texts(), "Hello.\nYou.\n");
+  EXPECT_EQ(s.assemble(s.texts()), film);
+}
+
+TEST(Subtitles, TakeLinearTime) {
+  std::string tags, words;
+  for (int i = 0; i < 20000; ++i) tags += "<b>", words += "word, ";
+  const std::string times = "1\n00:00:01,000 --> 00:00:02,000\n";
+  for (const std::string& text : {tags + "x", tags + "x" + words, words}) {  // half a minute and more where it is quadratic
+    const Subtitles s(times + text + "\n");
+    EXPECT_GT(s.assemble(s.texts()).size(), text.size());
+  }
+}
+
 // A pair of tags that a cut falls into is closed in front of it and opened again behind it.
 TEST(Subtitles, TagsAreWholeInEachCue) {
   const Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne two three\n\n2\n00:00:03,000 --> 00:00:04,000\n<i>four five</i> six.\n");

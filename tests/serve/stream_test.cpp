@@ -90,6 +90,12 @@ TEST_F(StreamTest, AddsUpWhereTextsGoThroughAPivot) {
   expect_equal({{"q", "<p>a <b>small</b> house. The dog</p>"}, {"source", "de"}, {"target", "fr"}, {"format", "html"}});
 }
 
+// U+2028 ends lines for some programs, and is a character of the text here.
+TEST_F(StreamTest, LineSeparatorsAreText) {
+  start({}, uncached());
+  for (const std::string q : {"12 \xE2\x80\xA8 the dog", "\xE2\x80\xA8. The dog runs."}) expect_equal({{"q", q}});
+}
+
 TEST_F(StreamTest, SentencesOfManyPartsComeWhole) {
   ModelOptions model = uncached();
   model.max_source_tokens = 8;
