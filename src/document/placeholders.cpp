@@ -54,28 +54,14 @@ class Finder {
   // with examples; tests/document/placeholders_test.cpp has a case of each.
   size_t end_at(size_t at) {
     static constexpr Kind kKinds[] = {
-        {"{$#%", &Finder::braces},
-        {"$", &Finder::parentheses},
-        {"%", &Finder::capitals},
-        {"%", &Finder::format},
-        {"%", &Finder::between_percents},
-        {"%<", &Finder::angles},
-        {"[", &Finder::weblate},
-        {"_", &Finder::underscores},
-        {"`:", &Finder::code},
-        {":", &Finder::short_code},
-        {":", &Finder::colon_name},
-        {"@", &Finder::mention},
-        {"@", &Finder::linked},
-        {"#", &Finder::tag},
-        {"\\", &Finder::escape},
-        {"/~.\\", &Finder::path},
-        {"#*0123456789", &Finder::keycap},
-        {kWord, &Finder::path},
-        {kWord, &Finder::address},
-        {kWord, &Finder::mail},
-        {kWord, &Finder::code_word},
-        {kPicture, &Finder::emoji},
+        {"{$#%", &Finder::braces},   {"$", &Finder::parentheses},      {"%", &Finder::capitals},
+        {"%", &Finder::format},      {"%", &Finder::between_percents}, {"%<", &Finder::angles},
+        {"[", &Finder::weblate},     {"_%#[", &Finder::doubled},       {"%", &Finder::numbered},
+        {"`:", &Finder::code},       {":", &Finder::short_code},       {":", &Finder::colon_name},
+        {"@", &Finder::mention},     {"@", &Finder::linked},           {"#", &Finder::tag},
+        {"\\", &Finder::escape},     {"/~.\\", &Finder::path},         {"#*0123456789", &Finder::keycap},
+        {kWord, &Finder::path},      {kWord, &Finder::address},        {kWord, &Finder::mail},
+        {kWord, &Finder::code_word}, {kPicture, &Finder::emoji},
     };
     size_t end = at;
     for (const Kind& kind : kKinds)
@@ -123,11 +109,30 @@ class Finder {
     while (i - at < 12 && is_ascii_digit(byte(i))) ++i;
     return i > at + 2 && byte(i) == 'X' && byte(i + 1) == ']' ? i + 2 : at;
   }
-  size_t underscores(size_t at) {
-    if (is_name(before(at)) || byte(at + 1) != '_' || !is_ascii_letter(byte(at + 2))) return at;
+  // "__NAME__", "%%name%%", "##name##", "[[name]]".
+  size_t doubled(size_t at) {
+    const char mark = static_cast<char>(byte(at)), close = mark == '[' ? ']' : mark;
+    if (is_name(before(at)) || byte(at + 1) != byte(at) || !is_ascii_letter(byte(at + 2))) return at;
     size_t i = at + 2;
-    while (i - at < kLongestPart && is_ascii_name(byte(i))) ++i;
-    return i - at > 4 && byte(i - 1) == '_' && byte(i - 2) == '_' && byte(i - 3) != '_' ? i : at;
+    while (i - at < kLongestPart && (is_ascii_letter_or_digit(byte(i)) || byte(i) == '-' || byte(i) == '.' ||
+                                     (byte(i) == '_' && (mark != '_' || byte(i + 1) != '_'))))
+      ++i;
+    const bool closed = byte(i) == static_cast<unsigned char>(close) && byte(i + 1) == static_cast<unsigned char>(close);
+    return closed && !is_name(byte(i + 2)) ? i + 2 : at;
+  }
+
+  // "%1" and "%L2" of Qt, "%n", "%[1]s" of Go, and the sign itself, "%%".
+  size_t numbered(size_t at) {
+    size_t i = at + 1;
+    if (byte(i) == '%') return is_ascii_letter(byte(i + 1)) ? at : i + 1;
+    if (is_ascii_digit(before(at))) return at;
+    const bool bracket = byte(i) == '[';
+    i += bracket || byte(i) == 'L';
+    const size_t digits = i;
+    while (i < digits + 2 && is_ascii_digit(byte(i))) ++i;
+    if (bracket) return i > digits && byte(i) == ']' && is_ascii_letter(byte(i + 1)) && !is_name(byte(i + 2)) ? i + 2 : at;
+    if (i == at + 1 && byte(i) == 'n') ++i;
+    return i > digits && !is_name(byte(i)) ? i : at;
   }
 
   // Returns the end of code in backticks on one line, with the role in front of it, as in reStructuredText: ":ref:`label`".
@@ -182,7 +187,11 @@ class Finder {
   // Returns the end of what programs write for a line break, a tab or a quote.
   size_t escape(size_t at) {
     const unsigned char c = byte(at + 1);
-    if (is_name(before(at)) && is_name(byte(at + 2)) && c != 'n') return at;
+    if (c == 'u') {
+      size_t i = at + 2;
+      while (i < at + 6 && is_ascii_letter_or_digit(byte(i))) ++i;
+      return i == at + 6 ? i : at;
+    }
     return c == 'n' || c == 't' || c == 'r' || c == '"' ? at + 2 : at;
   }
 
@@ -245,7 +254,7 @@ class Finder {
       else
         break;
     }
-    if (i == at || digits == 0 || is_name(before(at)) || is_name(byte(i)) || byte(i) == '@') return at;
+    if (i == at || digits == 0 || is_name(before(at)) || before(at) == '.' || is_name(byte(i)) || byte(i) == '@') return at;
     const std::string_view word = text_.substr(at, i - at);
     const bool prefixed = (word[0] | 0x20) == 'v' && word.size() > 1 && is_ascii_digit(static_cast<unsigned char>(word[1]));
     if (prefixed && (dots > 0 || letters == 1)) return i;

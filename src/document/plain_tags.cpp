@@ -21,6 +21,9 @@ class TagReader {
     while (token.name.size() <= kLongestName && is_ascii_letter_or_digit(here())) token.name += ascii_lower(text_[at_++]);
     const bool number = !token.name.empty() && token.name.size() <= 3 && token.name.find_first_not_of("0123456789") == std::string::npos;
     if (token.name.empty() || (!number && kPlainTags.find(" " + token.name + " ") == std::string_view::npos)) return false;
+    if (!number && !closes)  // classes, as WebVTT has them: <i.loud>
+      while (take('.'))
+        while (is_ascii_letter_or_digit(here()) || here() == '-' || here() == '_') ++at_;
     while (skip_spaces() && is_ascii_letter(here()))
       if (closes || !attribute()) return false;
     const bool empty = take('/');

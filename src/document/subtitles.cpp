@@ -42,8 +42,10 @@ bool is_times(std::string_view line) {
   return is_time(line.substr(line.find_first_not_of(' '), arrow - line.find_first_not_of(' '))) && is_time(to.substr(0, to.find(' ')));
 }
 
+// Whether a line is what another person says: it begins with a dash, or with a voice of WebVTT.
 bool begins_turn(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  if (line.starts_with("<v ") || line.starts_with("<v.")) return true;
   for (const std::string_view dash : {"-", "\u2013", "\u2014", "\u2010"})
     if (line.starts_with(dash)) return true;
   return false;
@@ -102,7 +104,7 @@ std::vector<Place> places_of(std::string_view text) {
 
 // Cuts a text into pieces with the shares of the columns; the last ones are empty where there are not enough places. Tags that are open at
 // a cut are closed there and opened again behind it.
-std::vector<std::string> cut_by_shares(std::string_view text, std::span<const int64_t> shares) {
+std::vector<std::string> cut_by_shares(std::string_view text, std::span<const int64_t> shares, double most_bonus) {
   const std::vector<Place> places = places_of(text);
   const int64_t all = columns(text);
   int64_t sum = 0, so_far = 0;
@@ -112,7 +114,7 @@ std::vector<std::string> cut_by_shares(std::string_view text, std::span<const in
   for (size_t i = 0; i + 1 < shares.size() && from < places.size(); ++i) {
     so_far += shares[i];
     const double wanted = static_cast<double>(all) * static_cast<double>(so_far) / static_cast<double>(std::max<int64_t>(1, sum));
-    const double bonus = std::min(kClauseShare * static_cast<double>(all), kMostBonus);
+    const double bonus = std::min(kClauseShare * static_cast<double>(all), most_bonus);
     const auto distance = [&](size_t p) { return std::abs(static_cast<double>(places[p].before) - wanted); };
     const auto cost = [&](size_t p) { return distance(p) - (places[p].clause ? bonus : 0); };
     const auto near = std::lower_bound(places.begin() + static_cast<ptrdiff_t>(from), places.end(), wanted,
@@ -149,12 +151,18 @@ std::vector<std::string> cut_by_shares(std::string_view text, std::span<const in
 }
 
 std::string in_lines(const std::string& text, std::string_view line_end) {
-  const int64_t lines = (columns(text) + kLineWidth - 1) / kLineWidth;
-  if (lines <= 1) return text;
-  std::string all;
-  const std::vector<int64_t> shares(static_cast<size_t>(lines), 1);
-  for (const std::string& line : cut_by_shares(text, shares))
-    if (!line.empty()) all += (all.empty() ? "" : std::string(line_end)) + line;
+  const int64_t fewest = (columns(text) + kLineWidth - 1) / kLineWidth;
+  std::string all = text;
+  for (int64_t lines = std::max<int64_t>(fewest, 1); lines <= fewest + 1; ++lines) {  // a line more where words are long
+    const std::vector<int64_t> shares(static_cast<size_t>(lines), 1);
+    int64_t longest = 0;
+    all.clear();
+    for (const std::string& line : cut_by_shares(text, shares, 0)) {
+      if (!line.empty()) all += (all.empty() ? "" : std::string(line_end)) + line;
+      longest = std::max(longest, columns(line));
+    }
+    if (longest <= kLineWidth) break;
+  }
   return all;
 }
 
@@ -197,7 +205,8 @@ std::string plain_webvtt(std::string_view text) {
     const size_t end = rest.find('>');
     const bool time = rest.size() > 1 && rest[0] == '<' && rest[1] >= '0' && rest[1] <= '9' && end != rest.npos &&
                       rest.substr(0, end).find(':') != rest.npos;
-    const bool look = rest.starts_with("<c>") || rest.starts_with("<c.") || rest.starts_with("</c>");
+    const bool look = rest.starts_with("<c>") || rest.starts_with("<c.") || rest.starts_with("</c>") || rest.starts_with("<lang") ||
+                      rest.starts_with("</lang>");
     const HtmlEntity entity = rest[0] == '&' ? html_entity(rest) : HtmlEntity();
     if ((time || look) && end != rest.npos) {
       at += end + 1;
@@ -321,6 +330,7 @@ void Subtitles::add_part(size_t begin, size_t end, bool joins) {
   }
   std::replace(part.text.begin(), part.text.end(), '\t', ' ');
   if (webvtt_) part.text = plain_webvtt(part.text);
+  for (size_t line; (line = part.text.find("\\N")) != std::string::npos;) part.text.replace(line, 2, " ");  // as converters write it
   strip(part.text, part.front, part.back);
   if (!has_letter(part.text)) return;
   part.characters = std::max<int64_t>(1, columns(part.text));
@@ -354,7 +364,7 @@ std::string Subtitles::assemble(std::string_view translated) const {
     if (end == std::string_view::npos) throw DataError("there are fewer translations than subtitles");
     std::vector<int64_t> shares;
     for (size_t i = g.first; i < g.first + g.count; ++i) shares.push_back(parts_[i].characters);
-    std::vector<std::string> pieces = cut_by_shares(translated.substr(at, end - at), shares);
+    std::vector<std::string> pieces = cut_by_shares(translated.substr(at, end - at), shares, kMostBonus);
     at = end + 1;
     for (size_t i = 0; i < g.count; ++i) {
       const Part& part = parts_[g.first + i];

@@ -115,10 +115,10 @@ TEST_F(DocumentProgram, KnowsFormatsByTheirNamesAndFirstBytes) {
   write("a.xml", "<?xml version='1.0'?><a><b>Red dog.</b><b>Blue cat.</b></a>");
   EXPECT_EQ(translate("--document -i a.xml").text, "<?xml version='1.0'?><a><b>" + dog + "</b><b>" + cat + "</b></a>");
   write("a.md", "Red dog.\n"), write("b", "<?xml version='1.0'?>\n<xliff version='1.2'/>");
-  for (const auto& [file, name] : {std::pair("a.md", "Markdown's format"), {"b", "XLIFF format"}}) {
+  for (const auto& [file, name] : {std::pair("a.md", "Markdown"), {"b", "XLIFF"}}) {
     const ShellOutcome o = translate(std::string("--document -i ") + file);
     EXPECT_EQ(o.status, 2);
-    EXPECT_THAT(o.text, HasSubstr(std::string(file) + ": " + name + " is not supported yet; --format text"));
+    EXPECT_THAT(o.text, HasSubstr(std::string(file) + ": its format, " + name + ", is not supported yet; --format text"));
   }
   EXPECT_EQ(translate("--document --format text -i a.md").text, dog + "\n");
 }

@@ -61,6 +61,14 @@ TEST(Subtitles, TimesOfWordsAndEntitiesOfWebVttDoNotReachTheModel) {
   EXPECT_EQ(s.assemble("HALLO & <i>UND</i> <3\n"), "WEBVTT\n\n00:00.000 --> 00:01.000 align:start\nHALLO &amp; <i>UND</i> &lt;3\n");
 }
 
+TEST(Subtitles, VoicesAreTurnsAndClassesArePartsOfTags) {
+  const std::string film = "WEBVTT\n\n00:00.000 --> 00:01.000\n<v Bob>Two dogs.</v>\n<v Anna>A <i.loud>man</i>.\n";
+  const Subtitles s(film);
+  EXPECT_EQ(s.texts(), "Two dogs.\nA <i.loud>man</i>.\n");
+  EXPECT_EQ(s.assemble(s.texts()), film);
+  EXPECT_EQ(Subtitles("1\n00:00:01,000 --> 00:00:02,000\nOne.\\NTwo.\n").texts(), "One. Two.\n");
+}
+
 TEST(Subtitles, CuesNeedNoBlankLineBetweenThem) {
   const std::string film =
       "1\n00:00:01,000 --> 00:00:02,000\n2\n00:00:03,000 --> 00:00:04,000\nHello.\n3\n00:00:05,000 --> 00:00:06,000\nYou.\n";
@@ -128,6 +136,8 @@ TEST(Subtitles, NothingIsLostWhateverTheFile) {
                                 "NOTE x\n",
                                 "<b>b</b> "};
   const auto words = [](std::string text) {
+    for (const auto& [entity, character] : {std::pair("&lt;", "<"), {"&gt;", ">"}, {"&amp;", "&"}})  // which WebVTT has
+      for (size_t at; (at = text.find(entity)) != std::string::npos;) text.replace(at, std::string(entity).size(), character);
     for (const char* tag : {"<i>", "</i>"})
       for (size_t at; (at = text.find(tag)) != std::string::npos;) text.erase(at, std::string(tag).size());
     text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }),
