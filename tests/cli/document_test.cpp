@@ -118,7 +118,7 @@ TEST_F(DocumentProgram, KnowsFormatsByTheirNamesAndFirstBytes) {
   for (const auto& [file, name] : {std::pair("a.md", "Markdown"), {"b", "XLIFF"}}) {
     const ShellOutcome o = translate(std::string("--document -i ") + file);
     EXPECT_EQ(o.status, 2);
-    EXPECT_THAT(o.text, HasSubstr(std::string(file) + ": its format, " + name + ", is not supported yet; --format text"));
+    EXPECT_THAT(o.text, HasSubstr(std::string(file) + ": " + name + " format is not supported yet; --format text"));
   }
   EXPECT_EQ(translate("--document --format text -i a.md").text, dog + "\n");
 }

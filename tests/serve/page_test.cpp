@@ -138,6 +138,11 @@ TEST_F(PageTest, TranslatesWhileOneTypes) {
   EXPECT_EQ(requests(), before);
 }
 
+TEST_F(PageTest, TextsInLinksMayHaveSlashes) {
+  open("#en/de/and/or%20that");
+  ASSERT_TRUE(shows("that and/or"));
+}
+
 TEST_F(PageTest, ShowsSentencesAsTheyCome) {
   open("#en/de/stream%20house");
   ASSERT_TRUE(shows("one. tw"));
