@@ -31,6 +31,14 @@ class HttpStreamTest : public testing::Test {
     EXPECT_EQ(count, 1);
   }
 
+  // Lets a client ask and read the beginning of the stream.
+  void begin(BareClient& client) {
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    wait_for(asked_);
+    stream_->write("begun");
+    EXPECT_TRUE(client.receives("begun"));
+  }
+
   std::shared_ptr<HttpStream> stream_ = std::make_shared<HttpStream>();
   std::atomic<int> asked_{0}, cancelled_{0};
   std::optional<HttpServer> server_;
@@ -79,10 +87,7 @@ TEST_F(HttpStreamTest, IsCancelledWhenTheClientGoes) {
   start();
   {
     BareClient client(server_->port());
-    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    wait_for(asked_);
-    stream_->write("begun");
-    EXPECT_TRUE(client.receives("begun"));
+    begin(client);
     server_->watch();
     EXPECT_EQ(cancelled_, 0);
   }
@@ -95,15 +100,13 @@ TEST_F(HttpStreamTest, IsCancelledWhenTheClientGoes) {
 TEST_F(HttpStreamTest, OnlyTheClientsTimeIsLimited) {
   start({.request_seconds = 1});
   BareClient client(server_->port());
-  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-  wait_for(asked_);
-  stream_->write("begun");
-  EXPECT_TRUE(client.receives("begun"));
+  begin(client);
   for (int i = 0; i < 150; ++i) server_->watch(), usleep(10000);
   EXPECT_EQ(cancelled_, 0);
   stream_->write("late");
   EXPECT_TRUE(client.receives("late"));
   stream_->write(std::string(64 << 20, 'x'));  // more than sockets hold, and the client reads no further
+  EXPECT_FALSE(stream_->caught_up());
   for (int i = 0; i < 300 && cancelled_ == 0; ++i) server_->watch(), usleep(10000);
   EXPECT_EQ(cancelled_, 1);
 }
@@ -111,10 +114,7 @@ TEST_F(HttpStreamTest, OnlyTheClientsTimeIsLimited) {
 TEST_F(HttpStreamTest, EndsInTheMiddleWithTheServer) {
   start();
   BareClient client(server_->port());
-  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-  wait_for(asked_);
-  stream_->write("begun");
-  EXPECT_TRUE(client.receives("begun"));
+  begin(client);
   EXPECT_EQ(server_->waiting(), 1);
   server_.reset();
   EXPECT_EQ(cancelled_, 1);

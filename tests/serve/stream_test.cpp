@@ -1,5 +1,5 @@
 // Answers that are streams of events: their texts are those of plain answers, come in order and early, and end however the request does.
-#include <thread>
+#include <limits>
 
 #include "tests/serve/service_fixture.h"
 
@@ -134,6 +134,19 @@ TEST_F(StreamTest, PreviewsAreTheBeginningsOfWhatComes) {
   EXPECT_GT(previews, 0u);
 }
 
+// Kept text in front of a sentence is sent once, with the sentence, and not in each of its previews.
+TEST_F(StreamTest, PreviewsDoNotRepeatLongTextThatIsKept) {
+  ModelOptions model = uncached({.rows = 1});
+  model.search = [](SearchOptions o) {
+    o.beam = 1;
+    return o;
+  };
+  start({}, model);
+  const std::string kept(5000, '-');
+  for (const Event& e : expect_equal({{"q", kept + "\nthe small house and the dog"}}))
+    EXPECT_TRUE(e.name != "preview" || e.data["text"].get<std::string>().size() < 1000u);
+}
+
 TEST_F(StreamTest, WhatIsRefusedBeforehandHasItsStatus) {
   start({.job = {.sentences = 2}});
   EXPECT_EQ(translate({{"q", "x"}, {"target", "xx"}, {"stream", true}}).status, 400);
@@ -146,6 +159,11 @@ TEST_F(StreamTest, WhatIsRefusedBeforehandHasItsStatus) {
 // A request that is under way when its time is up, or when its client goes.
 class LongStreamTest : public StreamTest {
  protected:
+  static void ask_for(const std::string& text, BareClient& client) {
+    const std::string body = Json{{"q", text}, {"source", "en"}, {"target", "de"}, {"stream", true}}.dump();
+    client.send("POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+                "\r\n\r\n" + body);
+  }
   static std::string endless() {
     std::string text;
     for (int i = 0; i < 4000; ++i) text += "The house number " + std::to_string(i) + " and the dog.\n";
@@ -154,32 +172,20 @@ class LongStreamTest : public StreamTest {
 };
 
 TEST_F(LongStreamTest, EndsWithAnErrorWhenItsTimeIsUp) {
-  start({.deadline_seconds = 0.5}, uncached());
-  std::atomic<bool> ended{false};
-  std::thread clock([&] {
-    while (!ended) {
-      for (const auto& m : models_->all()) m->scheduler().expire(serve_seconds());
-      usleep(10000);
-    }
-  });
-  const ClientAnswer answer = translate({{"q", endless()}, {"stream", true}});
-  ended = true;
-  clock.join();
-  ASSERT_EQ(answer.status, 200) << answer.body;
-  const auto events = events_of(answer.body);
-  ASSERT_GT(events.size(), 1u);
-  EXPECT_EQ(events.front().name, "more");
-  EXPECT_EQ(events.back().name, "error");
-  EXPECT_THAT(events.back().data["error"], HasSubstr("not there in time"));
+  start({}, uncached());
+  BareClient client(server_->port());
+  ask_for(endless(), client);
+  ASSERT_TRUE(client.receives("event: more\n"));
+  for (const auto& m : models_->all()) m->scheduler().expire(std::numeric_limits<double>::infinity());
+  ASSERT_TRUE(client.receives("event: error\ndata: {\"error\":\"the translation was not there in time"));
+  ASSERT_TRUE(client.receives("\r\n0\r\n\r\n"));  // the end of the answer
   EXPECT_THAT(log_text(), HasSubstr("\"status\":504"));
 }
 
 TEST_F(LongStreamTest, EndsWhenItsClientGoes) {
   start({}, uncached());
-  const std::string body = Json{{"q", endless()}, {"source", "en"}, {"target", "de"}, {"stream", true}}.dump();
   BareClient client(server_->port());
-  client.send("POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
-              "\r\n\r\n" + body);
+  ask_for(endless(), client);
   for (int i = 0; i < 2000 && models_->all().front()->scheduler().requests() == 0; ++i) usleep(1000);
   client.hang_up();
   const auto busy = [&] {
