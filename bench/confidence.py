@@ -45,13 +45,13 @@ def chrf(hypothesis, reference):
     return 5 * precision * recall / (4 * precision + recall) / orders
 
 
-def error(foretold, came):
+def error(predicted, observed):
     groups = [[0, 0] for _ in range(10)]
-    for p, y in zip(foretold, came):
+    for p, y in zip(predicted, observed):
         group = groups[min(9, int(10 * p))]
         group[0] += p
         group[1] += y
-    return sum(abs(p - y) for p, y in groups) / len(foretold)
+    return sum(abs(p - y) for p, y in groups) / len(predicted)
 
 
 def area(values, right):
@@ -104,7 +104,7 @@ def fit(rows, right):
     return means, deviations, weights
 
 
-def foretell(model, row):
+def predict(model, row):
     means, deviations, weights = model
     return 1 / (1 + math.exp(-weights[0] - sum(w * (x - m) / d for w, x, m, d in zip(weights[1:], row, means, deviations))))
 
@@ -152,7 +152,7 @@ def main(directory, names):
             rows = [row for s in features for row in s]
             if len(rows) == len(right):
                 four = four or fit(rows, right)
-                values = [foretell(four, row) for row in rows]
+                values = [predict(four, row) for row in rows]
                 print(f"four features        words: error {error(values, right):.4f}, area {area(values, right):.4f}"
                       f"  (fitted on {names[0]})")
                 print(f"log-probability      words: area {area([row[0] for row in rows], right):.4f}")

@@ -200,6 +200,15 @@ void add_target_language_option(CLI::App& verb, std::string& language) {
   verb.add_option("--target-language", language, "of a model of several target languages: the one to translate into, such as de");
 }
 
+void add_translator_limits(CLI::App& verb, int64_t& max_source_tokens, int64_t& batch_sentences) {
+  verb.add_option("--max-source-tokens", max_source_tokens, "longer sentences are cut, tokens")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str();
+  verb.add_option("--batch-size", batch_sentences, "sentences translated at once, at the most")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+}
+
 void add_tokenize_option(CLI::App& verb, std::string& name) {
   const auto known = [](const std::string& value) -> std::string {
     try {

@@ -11,12 +11,12 @@ namespace starling {
 namespace {
 
 void print(const ConfidenceQuality& q) {
-  std::cout << fmt::format("{} words in {} sentences, {:.1f} % of them right\n\nconfidence     words  foretold     right\n", q.words,
+  std::cout << fmt::format("{} words in {} sentences, {:.1f} % of them right\n\nconfidence     words predicted     right\n", q.words,
                            q.sentences, 100 * q.right);
   for (size_t i = 0; i < q.of_words.groups.size(); ++i)
     if (const Reliability::Group& g = q.of_words.groups[i]; g.count > 0)
       std::cout << fmt::format("{:.1f} to {:.1f} {:9} {:9.3f} {:9.3f}\n", 0.1 * static_cast<double>(i), 0.1 * static_cast<double>(i + 1),
-                               g.count, g.foretold, g.came);
+                               g.count, g.predicted, g.observed);
   std::cout << fmt::format(
       "\ncalibration error   words {:.4f}, sentences {:.4f}\narea under curve    words {:.4f} (of log-probabilities {:.4f})\ncorrelation"
       "         sentences {:.4f}, with the share of their words that is right\n",
@@ -41,12 +41,7 @@ void add_calibrate(CLI::App& app) {
   sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst); not the training text")->required();
   sub->add_option("--target", a->target, "its reference translation")->required();
   add_target_language_option(*sub, a->target_language);
-  sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
-      ->check(CLI::Range(1, 8192))
-      ->capture_default_str();
-  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+  add_translator_limits(*sub, a->max_source_tokens, a->batch_sentences);
   add_device_options(*sub, a->compute);
   CLI::Option* dry_run = sub->add_flag("--dry-run", a->dry_run, "only print; the model directory stays as it is");
   sub->add_flag("--measure", a->measure, "only print how well the calibration that the model has holds on this text")->excludes(dry_run);

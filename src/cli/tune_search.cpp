@@ -148,12 +148,7 @@ void add_tune_search(CLI::App& app) {
   add_tokenize_option(*sub, a->tokenize);
   add_target_language_option(*sub, a->target_language);
   a->search.add_to(*sub, {"length-penalty", "coverage-penalty"});
-  sub->add_option("--max-source-tokens", a->max_source_tokens, "longer sentences are cut, tokens")
-      ->check(CLI::Range(1, 8192))
-      ->capture_default_str();
-  sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+  add_translator_limits(*sub, a->max_source_tokens, a->batch_sentences);
   add_device_options(*sub, a->compute);
   sub->add_flag("--dry-run", a->dry_run, "only print; the model directory stays as it is");
   sub->callback([a] {

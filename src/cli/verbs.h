@@ -44,6 +44,7 @@ void add_device_options(CLI::App& verb, DeviceChoice& choice);  // --device, --t
 void add_device_option(CLI::App& verb, std::string& device);
 void add_threads_option(CLI::App& verb, int& threads);
 void add_target_language_option(CLI::App& verb, std::string& language);
+void add_translator_limits(CLI::App& verb, int64_t& max_source_tokens, int64_t& batch_sentences);  // --max-source-tokens, --batch-size
 // Adds --tokenize, whose value choose_tokenizer takes; `name` is its default.
 void add_tokenize_option(CLI::App& verb, std::string& name);
 

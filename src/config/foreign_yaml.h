@@ -1,4 +1,4 @@
-// YAML that other programs, or strangers, have written: it is read within bounds, and without aliases, by which a short text can stand for
+// YAML from other programs or untrusted sources: it is read within bounds, and without aliases, by which a short text can stand for
 // a large one or for one without end.
 #pragma once
 

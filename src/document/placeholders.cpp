@@ -63,6 +63,8 @@ class Finder {
         {kWord, &Finder::path},      {kWord, &Finder::address},        {kWord, &Finder::mail},
         {kWord, &Finder::code_word}, {kPicture, &Finder::emoji},
     };
+    // No kind begins with a space or within a word, which is nearly all of most texts.
+    if (byte(at) == ' ' || (is_ascii_letter(byte(at)) && is_ascii_name(before(at)))) return at;
     size_t end = at;
     for (const Kind& kind : kKinds)
       if (begins(kind, at)) end = std::max(end, (this->*kind.end)(at));

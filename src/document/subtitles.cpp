@@ -34,7 +34,7 @@ bool is_times(std::string_view line) {
   const size_t arrow = line.find(kArrow);
   if (arrow == std::string_view::npos || arrow < 5) return false;
   const auto is_time = [](std::string_view t) {
-    t = t.substr(0, t.find_last_not_of(' ') + 1);
+    t = trimmed(t, " ");
     return t.size() >= 5 && t.find(':') != std::string_view::npos && t.find_first_not_of("0123456789:.,") == std::string_view::npos;
   };
   std::string_view to = line.substr(arrow + kArrow.size());
@@ -166,11 +166,6 @@ std::string in_lines(const std::string& text, std::string_view line_end) {
   return all;
 }
 
-void trim(std::string& text) {
-  text.erase(0, text.find_first_not_of(' '));
-  text.erase(text.find_last_not_of(' ') + 1);
-}
-
 // Moves tags at both ends of a text to `front` and `back`: positions ({\an8}), voices, and pairs around all of it.
 void strip(std::string& text, std::string& front, std::string& back) {
   constexpr int kMostRounds = 4;
@@ -191,7 +186,7 @@ void strip(std::string& text, std::string& front, std::string& back) {
       back.insert(0, text.substr(end));
       text = text.substr(begin, end - begin);
     }
-    trim(text);
+    text = std::string(trimmed(text, " "));
     if (text.size() == before) return;
   }
 }
@@ -322,10 +317,8 @@ void Subtitles::add_part(size_t begin, size_t end, bool joins) {
   part.place = {static_cast<int64_t>(begin), static_cast<int64_t>(end)};
   for (size_t at = begin; at < end;) {
     const FileLine line = file_line_at(std::string_view(text_).substr(0, end), at);
-    std::string one = text_.substr(line.begin, line.end - line.begin);
-    const size_t first = one.find_first_not_of(" \t");
-    one = first == std::string::npos ? "" : one.substr(first, one.find_last_not_of(" \t") + 1 - first);
-    if (!one.empty()) part.text += (part.text.empty() ? "" : " ") + one;
+    const std::string_view one = trimmed(std::string_view(text_).substr(line.begin, line.end - line.begin));
+    if (!one.empty()) part.text += part.text.empty() ? "" : " ", part.text += one;
     at = line.next;
   }
   std::replace(part.text.begin(), part.text.end(), '\t', ' ');

@@ -218,18 +218,18 @@ ConfidenceModel fit_confidence(std::span<const JudgedSentence> sentences) {
   return fit(words);
 }
 
-Reliability reliability(std::span<const double> foretold, std::span<const double> came) {
-  CHECK(foretold.size() == came.size(), "{} numbers, {} outcomes", foretold.size(), came.size());
+Reliability reliability(std::span<const double> predicted, std::span<const double> observed) {
+  CHECK(predicted.size() == observed.size(), "{} numbers, {} outcomes", predicted.size(), observed.size());
   constexpr size_t kGroups = 10;
   Reliability r{std::vector<Reliability::Group>(kGroups), 0};
-  for (size_t i = 0; i < foretold.size(); ++i) {
-    Reliability::Group& g = r.groups[std::min(static_cast<size_t>(foretold[i] * kGroups), kGroups - 1)];
-    ++g.count, g.foretold += foretold[i], g.came += came[i];
+  for (size_t i = 0; i < predicted.size(); ++i) {
+    Reliability::Group& g = r.groups[std::min(static_cast<size_t>(predicted[i] * kGroups), kGroups - 1)];
+    ++g.count, g.predicted += predicted[i], g.observed += observed[i];
   }
   for (Reliability::Group& g : r.groups) {
     if (g.count == 0) continue;
-    r.error += std::abs(g.foretold - g.came) / static_cast<double>(foretold.size());
-    g.foretold /= static_cast<double>(g.count), g.came /= static_cast<double>(g.count);
+    r.error += std::abs(g.predicted - g.observed) / static_cast<double>(predicted.size());
+    g.predicted /= static_cast<double>(g.count), g.observed /= static_cast<double>(g.count);
   }
   return r;
 }

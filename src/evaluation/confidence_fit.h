@@ -33,16 +33,16 @@ JudgedSentence judge(const Hypothesis& hypothesis, const Vocabulary& target, con
 // not.
 ConfidenceModel fit_confidence(std::span<const JudgedSentence> sentences);
 
-// Numbers that foretell outcomes, 0 to 1, in ten groups of equal width by what was foretold.
+// Predictions of outcomes, 0 to 1, in ten groups of equal width by the prediction.
 struct Reliability {
   struct Group {
     int64_t count = 0;
-    double foretold = 0, came = 0;  // means; 0 of an empty group
+    double predicted = 0, observed = 0;  // means; 0 of an empty group
   };
   std::vector<Group> groups;
   double error = 0;  // expected calibration error: the mean distance of the two, weighted by count
 };
-Reliability reliability(std::span<const double> foretold, std::span<const double> came);
+Reliability reliability(std::span<const double> predicted, std::span<const double> observed);
 
 // Returns the probability that a random right one has a higher value than a random wrong one, ties counting half; 0.5 if there are no two
 // kinds.

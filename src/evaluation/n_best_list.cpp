@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 namespace starling {
@@ -12,15 +13,9 @@ namespace {
 
 constexpr std::string_view kBars = "|||";
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 // Whether a field can only have been written behind the text: NAME= value ..., alignments such as 0-0 1-2, attention such as 0.1,0.9.
 bool is_feature(std::string_view field) {
-  field = trimmed(field);
+  field = trimmed(field, " ");
   const std::string_view first = field.substr(0, field.find(' '));
   if (first.size() > 1 && first.ends_with('=')) return true;
   return first.find_first_of("-,") != std::string_view::npos && field.find_first_not_of("0123456789-,.e ") == std::string_view::npos;
@@ -35,7 +30,7 @@ NBestEntry parse_n_best(std::string_view line) {
     entry.fields.emplace_back(line.substr(begin, end - begin));
     begin = end + kBars.size();
   }
-  const std::string_view number = trimmed(entry.fields.front());
+  const std::string_view number = trimmed(entry.fields.front(), " ");
   const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), entry.sentence);
   if (entry.fields.size() < 2 || number.empty() || error != std::errc() || rest != number.data() + number.size() || entry.sentence < 0)
     throw DataError("not an entry of an n-best list, which begins with the number of its sentence and its text: 0 ||| text ||| ...");
@@ -44,7 +39,7 @@ NBestEntry parse_n_best(std::string_view line) {
   while (last > 1 && is_feature(entry.fields[last])) --last;
   std::string text = entry.fields[1];
   for (size_t i = 2; i <= last; ++i) text += std::string(kBars) + entry.fields[i];
-  entry.text = trimmed(text);
+  entry.text = trimmed(text, " ");
   return entry;
 }
 
@@ -53,7 +48,7 @@ std::string with_feature(const NBestEntry& entry, const std::string& name, doubl
   std::vector<std::string> fields = entry.fields;
   if (fields.size() < 3) return fmt::format("{} ||| {}", fmt::join(fields, "|||"), feature);
   std::string& features = fields[std::max<size_t>(fields.size() - 2, 2)];
-  features = fmt::format(" {} {} ", trimmed(features), feature);
+  features = fmt::format(" {} {} ", trimmed(features, " "), feature);
   return fmt::format("{}", fmt::join(fields, "|||"));
 }
 

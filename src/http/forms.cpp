@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace starling {
 namespace {
 
@@ -28,11 +30,6 @@ void take_urlencoded(std::string_view body, size_t most, NamedValues& fields) {
 }
 
 bool same_word(std::string_view a, std::string_view b) { return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0; }
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
-}
 
 // Removes a quoted value from `rest` and returns it. A backslash escapes only quotes and backslashes, because file names contain other
 // ones.

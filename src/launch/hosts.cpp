@@ -14,11 +14,6 @@ namespace {
 
 constexpr const char* kBlanks = " \t\r\n";
 
-std::string trimmed(const std::string& text) {
-  const size_t begin = text.find_first_not_of(kBlanks);
-  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 // Parses a number from 1 to 9999.
 std::optional<int> number_of_slots(const std::string& text) {
   if (text.empty() || text.size() > 4 || text.find_first_not_of("0123456789") != std::string::npos || std::stoi(text) == 0) return {};
@@ -65,7 +60,7 @@ std::vector<LaunchHost> hosts_of_list(const std::string& list) {
   std::vector<LaunchHost> hosts;
   std::istringstream entries(list);
   for (std::string entry; std::getline(entries, entry, ',');) {
-    entry = trimmed(entry);
+    entry = std::string(trimmed(entry, kBlanks));
     if (entry.empty()) continue;
     const size_t colon = entry.find(':');
     const std::string name = entry.substr(0, colon);
@@ -88,8 +83,8 @@ std::vector<LaunchHost> hosts_of_file(const std::string& path) {
   int64_t number = 0;
   for (std::string text; std::getline(lines, text);) {
     const std::string place = fmt::format("--hostfile: {}:{}", path, ++number);
-    text = trimmed(text.substr(0, text.find('#')));
-    if (number == 1 && text.starts_with("\xef\xbb\xbf")) text = trimmed(text.substr(3));
+    text = std::string(trimmed(std::string_view(text).substr(0, text.find('#')), kBlanks));
+    if (number == 1 && text.starts_with("\xef\xbb\xbf")) text = std::string(trimmed(std::string_view(text).substr(3), kBlanks));
     if (text.empty()) continue;
     const HostLine line = read_line(text, place);
     const bool again = std::find(alone.begin(), alone.end(), line.name) != alone.end();

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/system_reason.h"
+#include "serve/api.h"
 
 namespace starling {
 
@@ -30,7 +31,7 @@ void AccessLog::reopen() {
 }
 
 void AccessLog::write(const nlohmann::ordered_json& entry) {
-  if (writer_) writer_->add(entry.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  if (writer_) writer_->add(json_text(entry) + "\n");
 }
 
 void AccessLog::flush() {

@@ -126,9 +126,10 @@ std::vector<std::string> languages_of(std::span<const Direction> models) {
   return codes;
 }
 
-HttpResponse json_response(int status, const nlohmann::ordered_json& json) {
-  // Models may generate incomplete characters.
-  return {status, json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), "application/json", {}};
+std::string json_text(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
+
+HttpResponse json_response(int status, const nlohmann::ordered_json& json) { return {status, json_text(json), "application/json", {}}; }
 
 }  // namespace starling

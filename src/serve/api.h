@@ -99,6 +99,8 @@ int64_t characters_of(std::string_view text);
 // Returns each language once, in the order of the models, sources first.
 std::vector<std::string> languages_of(std::span<const Direction> models);
 
+// Returns JSON without line breaks; bytes that are not UTF-8, which models may generate, become U+FFFD.
+std::string json_text(const nlohmann::ordered_json& json);
 HttpResponse json_response(int status, const nlohmann::ordered_json& json);
 
 }  // namespace starling

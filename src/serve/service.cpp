@@ -157,8 +157,7 @@ struct Service::Exchange {
   void tell(const char* event, size_t text, const std::string& what, bool preview = false) {
     const std::lock_guard lock(mutex);
     if (answered || (preview && stream && !stream->caught_up())) return;
-    using Json = nlohmann::ordered_json;
-    const std::string bytes = event_text(event, Json{{"index", text}, {"text", what}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+    const std::string bytes = event_text(event, json_text({{"index", text}, {"text", what}}));
     if (stream) return stream->write(bytes);
     const auto begun = std::make_shared<HttpStream>();
     begun->write(bytes);

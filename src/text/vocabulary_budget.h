@@ -1,4 +1,4 @@
-// What a vocabulary takes in memory, which a SentencePiece model of a stranger's may make two hundred times its bytes.
+// What a vocabulary takes in memory, which an untrusted SentencePiece model can drive to two hundred times its bytes.
 #pragma once
 
 #include "base/byte_budget.h"

@@ -91,7 +91,7 @@ class CalibrateTest : public ProgramTest {
   int words_ = 0, right_ = 0;
 };
 
-TEST_F(CalibrateTest, ForetellsAsMuchAsCame) {
+TEST_F(CalibrateTest, PredictsAsManyAsAreRight) {
   const std::string weights = read_text_file(path("model/model.safetensors"));
   const ShellOutcome o = calibrate();
   ASSERT_EQ(o.status, 0) << o.text;

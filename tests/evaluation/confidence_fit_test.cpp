@@ -131,10 +131,10 @@ TEST(ConfidenceFit, IsWhatGradientDescentFinds) {
     intercept -= b[f] * mean[f] / deviation[f];
   }
   EXPECT_NEAR(model.intercept, intercept, 1e-6);
-  // Without a penalty on the intercept, as much is foretold as came.
-  double foretold = 0, came = 0;
-  for (const JudgedWord* w : words) foretold += model.word(w->features), came += w->right;
-  EXPECT_NEAR(foretold, came, 1e-6 * n);
+  // Without a penalty on the intercept, as much is predicted as observed.
+  double predicted = 0, observed = 0;
+  for (const JudgedWord* w : words) predicted += model.word(w->features), observed += w->right;
+  EXPECT_NEAR(predicted, observed, 1e-6 * n);
 }
 
 TEST(ConfidenceFit, NeverFallsWithAProbability) {
@@ -162,14 +162,14 @@ TEST(ConfidenceFit, NeedsWordsOfBothKinds) {
 }
 
 TEST(ConfidenceQuality, OfNumbersMadeByHand) {
-  const std::vector<double> foretold{0.05, 0.95, 0.91, 1.0, 0.55}, came{0, 1, 0, 1, 1};
-  const Reliability r = reliability(foretold, came);
+  const std::vector<double> predicted{0.05, 0.95, 0.91, 1.0, 0.55}, observed{0, 1, 0, 1, 1};
+  const Reliability r = reliability(predicted, observed);
   // Groups: 0.05 to 0, off by 0.05; three of mean 0.95333 to 2/3, off by 0.28667; 0.55 to 1, off by 0.45.
   EXPECT_NEAR(r.error, (0.05 + 3 * (2.86 / 3 - 2.0 / 3) + 0.45) / 5, 1e-12);
   EXPECT_EQ(r.groups[9].count, 3);
-  EXPECT_NEAR(r.groups[9].came, 2.0 / 3, 1e-12);
+  EXPECT_NEAR(r.groups[9].observed, 2.0 / 3, 1e-12);
   // Of the six pairs of a right and a wrong one, 0.95, 1.0 and 0.55 are above 0.05; 0.95 and 1.0 above 0.91.
-  EXPECT_NEAR(area_under_curve(foretold, {false, true, false, true, true}), 5.0 / 6, 1e-12);
+  EXPECT_NEAR(area_under_curve(predicted, {false, true, false, true, true}), 5.0 / 6, 1e-12);
   EXPECT_EQ(area_under_curve(std::vector{1.0, 1.0}, {true, false}), 0.5) << "a tie";
   EXPECT_EQ(area_under_curve(std::vector{1.0}, {true}), 0.5);
 }
@@ -180,7 +180,7 @@ TEST(ConfidenceQuality, OfHalvesWithOneKindOfWords) {
   for (size_t i = 0; i < sentences.size(); ++i)
     for (JudgedWord& w : sentences[i]) w.right = i % 2 == 0;
   const ConfidenceQuality q = cross_measured_confidence(sentences);
-  EXPECT_NEAR(q.of_words.error, 1, 1e-3) << "foretold from the half where the opposite came";
+  EXPECT_NEAR(q.of_words.error, 1, 1e-3) << "predicted from the half where the opposite was observed";
   EXPECT_EQ(q.words, 300);
 }
 
