@@ -2,6 +2,8 @@
 #include "document/placeholders.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "base/ascii.h"
 #include "text/unicode.h"
@@ -63,20 +65,28 @@ class Finder {
         {kWord, &Finder::path},      {kWord, &Finder::address},        {kWord, &Finder::mail},
         {kWord, &Finder::code_word}, {kPicture, &Finder::emoji},
     };
-    // No kind begins with a space or within a word, which is nearly all of most texts.
-    if (byte(at) == ' ' || (is_ascii_letter(byte(at)) && is_ascii_name(before(at)))) return at;
+    static_assert(std::size(kKinds) <= 32);
+    // For each byte a bit for each kind that may begin with it: most bytes begin none.
+    static constexpr auto kByByte = [] {
+      std::array<uint32_t, 256> kinds{};
+      for (size_t k = 0; k < std::size(kKinds); ++k)
+        for (size_t c = 0; c < kinds.size(); ++c) {
+          const std::string_view first = kKinds[k].first;
+          const bool begins = first == kWord      ? is_ascii_letter_or_digit(static_cast<char>(c))
+                              : first == kPicture ? c >= 0xC2
+                                                  : first.find(static_cast<char>(c)) != std::string_view::npos;
+          if (begins) kinds[c] |= uint32_t{1} << k;
+        }
+      return kinds;
+    }();
+    const bool within_word = is_ascii_name(before(at));
     size_t end = at;
-    for (const Kind& kind : kKinds)
-      if (begins(kind, at)) end = std::max(end, (this->*kind.end)(at));
+    for (uint32_t kinds = kByByte[byte(at)]; kinds != 0; kinds &= kinds - 1) {
+      const Kind& kind = kKinds[std::countr_zero(kinds)];
+      if (!within_word || kind.first != kWord) end = std::max(end, (this->*kind.end)(at));
+    }
     return end;
   }
-  bool begins(const Kind& kind, size_t at) const {
-    const unsigned char c = byte(at);
-    if (kind.first == kWord) return is_ascii_letter_or_digit(c) && !is_ascii_name(before(at));
-    if (kind.first == kPicture) return c >= 0xC2;
-    return kind.first.find(static_cast<char>(c)) != std::string_view::npos;
-  }
-
   // Returns the end of the matching braces, on one line; `at` if there are none.
   size_t braces(size_t at) {
     const size_t open = at + (byte(at) != '{');
