@@ -19,6 +19,7 @@ struct Attention;
 struct Codes;
 struct GlobalAttention;
 struct Loss;
+struct Relative;
 }  // namespace kernels
 
 class CudaBackend final : public Backend {

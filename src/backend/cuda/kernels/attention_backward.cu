@@ -26,7 +26,6 @@ __global__ void __launch_bounds__(kMostThreads) attention_backward_kernel(Planne
     if (p.piece == 0) clear_bins<T>(t.relative, p, t.relative.dscores);
   const int near = lane() % kLanes, group = lane() / kLanes, first_own = warp() * kWarpRows, own = first_own + group;
   const int piece = p.piece * W;
-  const uint64_t mask_key = dropout_head_key(t.mask.key, t.first_head + p.head);
 
   float *const q_tile = shared<float>(), *const dy_tile = q_tile + plan.query_tile * kStride<W>;
   float* const dscores = dy_tile + plan.query_tile * kStride<W>;  // [query_tile, kScores]
@@ -58,7 +57,7 @@ __global__ void __launch_bounds__(kMostThreads) attention_backward_kernel(Planne
       const int row = p.first_row + q0 + i;
       const int limit = i < queries ? visible(t, p.keys, q0 + i) - k0 : 0;
       const float lse = i < queries ? t.lse[int64_t{row} * t.heads + p.head] : 0;
-      kept[r] = i < queries ? kept_keys(t.mask, mask_key, row, k0, near) : 0;
+      kept[r] = i < queries ? kept_keys(t.mask, dropout_head_key(t.mask.key, t.first_head + p.head), row, k0, near) : 0;
 #pragma unroll
       for (int n = 0; n < kKeys; ++n) {
         if constexpr (kRelative)
@@ -122,15 +121,16 @@ __global__ void __launch_bounds__(kMostThreads) attention_backward_kernel(Planne
             dropped[i * kScores + near + n * kLanes] = kept[r] >> n & 1 ? s[r][n] * t.mask.scale : 0;
             dscores[i * kScores + near + n * kLanes] = s[r][n] * (g[r][n] - product);
           }
-          if constexpr (kRelative)
-            if (p.piece == 0) {
-              const int seen = i < queries ? visible(t, p.keys, q0 + i) - k0 : 0, limit = seen < keys ? seen : keys;
-              Bins<T> bins(t.relative, p.head, t.relative.dscores, p.first_row + q0 + i);
-#pragma unroll
-              for (int n = 0; n < kKeys; ++n)
-                if (near + n * kLanes < limit) bins.add(k0 + near + n * kLanes - q0 - i, plan.scale * s[r][n] * (g[r][n] - product));
-              bins.finish(near == 0 && i < queries);
-            }
+        }
+      }
+      if constexpr (kRelative) {
+#pragma unroll 1  // from memory that this thread has just written, since registers are full
+        for (int r = 0; r < kRows && first_own < queries && p.piece == 0; ++r) {
+          const int i = own + 4 * r;
+          Bins<T> bins(t.relative, p.head, t.relative.dscores, p.first_row + q0 + i);
+#pragma unroll 1
+          for (int j = near; j < keys && i < queries; j += kLanes) bins.add(k0 + j - q0 - i, plan.scale * dscores[i * kScores + j]);
+          bins.finish(near == 0 && i < queries);
         }
       }
       __syncthreads();
