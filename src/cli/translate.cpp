@@ -25,8 +25,8 @@
 #include "decode/document_translation.h"
 #include "decode/framing.h"
 #include "decode/translation_lines.h"
-#include "document/file_format.h"
 #include "document/sentences.h"
+#include "formats/file_format.h"
 #include "interop/usable_model.h"
 #include "storage/outputs.h"
 #include "storage/result_file.h"
@@ -226,9 +226,11 @@ void run_translate(const TranslateArguments& a) {
   if (a.sampling) translator.set_sampling(a.drawing);
   translator.set_form(a.form);
   translator.set_weights(shares_of(a.weights));
-  const std::string& language = a.source_language.empty() ? loaded.description.languages.source : a.source_language;
+  Languages languages = loaded.description.languages;
+  if (!a.source_language.empty()) languages.source = a.source_language;
+  if (!a.target_language.empty()) languages.target = a.target_language;
   const int64_t most_tokens = std::min(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens, translator.most_text_tokens());
-  DocumentTranslation documents(translator, loaded.description.vocabularies, language, most_tokens);
+  DocumentTranslation documents(translator, loaded.description.vocabularies, languages, most_tokens);
   size_t document = 0;  // of the inputs
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
   std::optional<LineQueue> queue;

@@ -5,6 +5,7 @@
 #include "cli/help.h"
 #include "cli/verbs.h"
 #include "config/words.h"
+#include "formats/file_format.h"
 
 namespace starling {
 namespace {
@@ -146,7 +147,7 @@ CLI::App* add_translate_arguments(CLI::App& app, const std::shared_ptr<Translate
   sub->add_option("--format", a->format,
                   "of documents: text; html and xml, whose tags are kept and moved with their words; subtitles (SubRip, WebVTT); auto: "
                   "by the input's first bytes and its name")
-      ->check(CLI::IsMember({"auto", "text", "html", "xml", "subtitles"}))
+      ->check(CLI::IsMember(document_formats()))
       ->capture_default_str();
   add_target_language_option(*sub, a->target_language);
   sub->add_option("--source-language", a->source_language,

@@ -1,44 +1,68 @@
 #include "decode/document_translation.h"
 
-#include <optional>
+#include <algorithm>
+#include <memory>
 #include <utility>
 
-#include "document/subtitles.h"
-
 namespace starling {
+namespace {
+
+constexpr size_t kPiece = size_t{1} << 18;  // bytes that are translated at once
+
+}  // namespace
 
 void DocumentTranslation::translate(const std::string& whole, const std::string& format, const Write& write) {
-  constexpr size_t kPiece = size_t{1} << 18;  // bytes
-  const bool tagged = format == "html" || format == "xml";
-  const DocumentFormat kind = format == "html" ? DocumentFormat::html : tagged ? DocumentFormat::xml : DocumentFormat::text;
-  std::optional<Subtitles> subtitles;
-  if (format == "subtitles") subtitles.emplace(whole);
-  const std::string text = subtitles ? subtitles->texts() : whole;
-  std::string translated;
-  int64_t sentences = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t line = tagged || text.size() - begin <= kPiece ? std::string::npos : text.find('\n', begin + kPiece);
-    const size_t end = line == std::string::npos ? text.size() : line + 1;
-    begun_ = static_cast<double>(begin) / static_cast<double>(text.size());
-    ends_ = static_cast<double>(end) / static_cast<double>(text.size());
-    const std::string piece = translate_piece(text.substr(begin, end - begin), kind, sentences);
-    if (subtitles)
-      translated += piece;
-    else
-      write(piece, std::exchange(sentences, 0));
+  begun_ = ends_ = 0;
+  if (const auto file = open_unit_file(format, whole, languages_)) return translate_units(*file, write);
+  const bool tagged = format != "text";
+  TextUnit unit{.format = format == "html" ? DocumentFormat::html : tagged ? DocumentFormat::xml : DocumentFormat::text};
+  for (size_t begin = 0; begin < whole.size();) {
+    const size_t line = tagged || whole.size() - begin <= kPiece ? std::string::npos : whole.find('\n', begin + kPiece);
+    const size_t end = line == std::string::npos ? whole.size() : line + 1;
+    unit.text = whole.substr(begin, end - begin);
+    int64_t sentences = 0;
+    write(translate_texts({&unit, 1}, static_cast<double>(end - begin) / static_cast<double>(whole.size()), sentences).front(), sentences);
     begin = end;
   }
-  if (subtitles) write(subtitles->assemble(translated), sentences);
 }
 
-std::string DocumentTranslation::translate_piece(std::string text, DocumentFormat format, int64_t& sentences) {
-  const DocumentParts document(Document(std::move(text), format, language_), vocabularies_.source(), most_tokens_);
-  cut_ += document.cut();
-  std::vector<PartTranslation> parts;
-  for (auto& list : translator_.translate(document.parts()))
-    parts.push_back({std::move(list.front().text), std::move(list.front().hypothesis)});
-  sentences += std::ssize(parts);
-  return document.assemble(parts, vocabularies_.source(), vocabularies_.target());
+void DocumentTranslation::translate_units(const UnitFile& file, const Write& write) {
+  const std::span<const TextUnit> units = file.units();
+  size_t bytes = 0;
+  for (const TextUnit& unit : units) bytes += unit.text.size();
+  std::vector<std::string> translations;
+  int64_t sentences = 0;
+  for (size_t first = 0; first < units.size();) {
+    size_t end = first, piece = 0;
+    for (; end < units.size() && piece < kPiece; ++end) piece += units[end].text.size();
+    std::ranges::move(
+        translate_texts(units.subspan(first, end - first), static_cast<double>(piece) / static_cast<double>(bytes), sentences),
+        std::back_inserter(translations));
+    first = end;
+  }
+  write(file.assemble(translations), sentences);
+}
+
+std::vector<std::string> DocumentTranslation::translate_texts(std::span<const TextUnit> units, double share, int64_t& sentences) {
+  begun_ = ends_, ends_ += share;
+  std::vector<DocumentParts> documents;
+  std::vector<std::string> sources;
+  for (const TextUnit& unit : units) {
+    documents.emplace_back(Document(unit.text, unit.format, languages_.source, unit.options), vocabularies_.source(), most_tokens_);
+    cut_ += documents.back().cut();
+    sources.insert(sources.end(), documents.back().parts().begin(), documents.back().parts().end());
+  }
+  auto lists = translator_.translate(sources);
+  sentences += std::ssize(lists);
+  std::vector<std::string> translations;
+  size_t done = 0;
+  for (const DocumentParts& document : documents) {
+    std::vector<PartTranslation> parts;
+    for (size_t i = 0; i < document.parts().size(); ++i, ++done)
+      parts.push_back({std::move(lists[done].front().text), std::move(lists[done].front().hypothesis)});
+    translations.push_back(document.assemble(parts, vocabularies_.source(), vocabularies_.target()));
+  }
+  return translations;
 }
 
 }  // namespace starling

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "decode/document_parts.h"
 #include "decode/translator.h"
+#include "formats/unit_file.h"
 
 namespace starling {
 
@@ -16,11 +19,11 @@ class DocumentTranslation {
   using Write = std::function<void(const std::string& piece, int64_t sentences)>;
 
   /// The translator and its vocabularies must outlive it. Parts of sentences have at most `most_tokens` source tokens.
-  DocumentTranslation(Translator& translator, const Vocabularies& vocabularies, std::string language, int64_t most_tokens)
-      : translator_(translator), vocabularies_(vocabularies), language_(std::move(language)), most_tokens_(most_tokens) {}
+  DocumentTranslation(Translator& translator, const Vocabularies& vocabularies, Languages languages, int64_t most_tokens)
+      : translator_(translator), vocabularies_(vocabularies), languages_(std::move(languages)), most_tokens_(most_tokens) {}
 
-  /// Translates a text of a format of file_format(). Sentences never span lines, so plain text is translated in pieces; HTML, XML and
-  /// subtitles are translated as a whole.
+  /// Translates a text of a format of file_format(). Sentences never span lines, so plain text is written in pieces; all other formats
+  /// are written as a whole.
   void translate(const std::string& whole, const std::string& format, const Write& write);
   /// Returns the translated fraction of the present text, 0 to 1, given that of what the translator works on.
   double share(double of_piece) const { return begun_ + of_piece * (ends_ - begun_); }
@@ -29,11 +32,13 @@ class DocumentTranslation {
   int64_t most_tokens() const { return most_tokens_; }
 
  private:
-  std::string translate_piece(std::string text, DocumentFormat format, int64_t& sentences);
+  // Translates texts that are a share of the whole, adding to the number of sentences.
+  std::vector<std::string> translate_texts(std::span<const TextUnit> units, double share, int64_t& sentences);
+  void translate_units(const UnitFile& file, const Write& write);
 
   Translator& translator_;
   const Vocabularies& vocabularies_;
-  const std::string language_;
+  const Languages languages_;
   const int64_t most_tokens_;
   int64_t cut_ = 0;
   double begun_ = 0, ends_ = 0;  // where the current piece begins and ends, as fractions of the text

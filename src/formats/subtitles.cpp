@@ -1,4 +1,4 @@
-#include "document/subtitles.h"
+#include "formats/subtitles.h"
 
 #include <algorithm>
 
@@ -273,6 +273,10 @@ Subtitles::Subtitles(std::string text)
     at = add_cue(at, joins);
     joins = parts_.size() == before + 1 && !ends_sentence(parts_.back().text);
   }
+  for (const Group& g : groups_) {
+    TextUnit& unit = units_.emplace_back();
+    for (size_t i = g.first; i < g.first + g.count; ++i) unit.text += (i == g.first ? "" : " ") + parts_[i].text;
+  }
 }
 
 // Adds the lines of a cue, which begins behind its times, and returns where it ends.
@@ -339,26 +343,15 @@ void Subtitles::add_part(size_t begin, size_t end, bool joins) {
   parts_.push_back(std::move(part));
 }
 
-std::string Subtitles::texts() const {
-  std::string all;
-  for (const Group& g : groups_) {
-    for (size_t i = g.first; i < g.first + g.count; ++i) all += (i == g.first ? "" : " ") + parts_[i].text;
-    all += '\n';
-  }
-  return all;
-}
-
-std::string Subtitles::assemble(std::string_view translated) const {
+std::string Subtitles::assemble(std::span<const std::string> translations) const {
   const std::string_view line_end = text_.find("\r\n") == std::string::npos ? "\n" : "\r\n";
   std::string out;
-  size_t done = 0, at = 0;
-  for (const Group& g : groups_) {
-    const size_t end = translated.find('\n', at);
-    if (end == std::string_view::npos) throw DataError("there are fewer translations than subtitles");
+  size_t done = 0;
+  for (size_t n = 0; n < groups_.size(); ++n) {
+    const Group& g = groups_[n];
     std::vector<int64_t> shares;
     for (size_t i = g.first; i < g.first + g.count; ++i) shares.push_back(parts_[i].characters);
-    std::vector<std::string> pieces = cut_by_shares(translated.substr(at, end - at), shares, kMostBonus);
-    at = end + 1;
+    std::vector<std::string> pieces = cut_by_shares(translations[n], shares, kMostBonus);
     for (size_t i = 0; i < g.count; ++i) {
       const Part& part = parts_[g.first + i];
       if (pieces[i].empty() && i > 0) pieces[i] = pieces[i - 1];  // too few words: they stay on the screen
@@ -368,7 +361,6 @@ std::string Subtitles::assemble(std::string_view translated) const {
       done = static_cast<size_t>(part.place.end);
     }
   }
-  if (at != translated.size()) throw DataError("there are more translations than subtitles");
   out.append(text_, done);
   return out;
 }

@@ -1,4 +1,4 @@
-#include "document/file_format.h"
+#include "formats/file_format.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
-#include "document/subtitles.h"
+#include "formats/subtitles.h"
 
 namespace starling {
 namespace {
@@ -43,6 +43,8 @@ constexpr Known kKnown[] = {
 };
 
 }  // namespace
+
+std::vector<std::string> document_formats() { return {"auto", "text", "html", "xml", "subtitles"}; }
 
 std::string file_format(std::string_view text, const std::string& path) {
   if (is_subtitles(text)) return "subtitles";

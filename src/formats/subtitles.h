@@ -9,21 +9,19 @@
 #include <vector>
 
 #include "base/range.h"
+#include "formats/unit_file.h"
 
 namespace starling {
 
 /// Returns whether a text begins as SubRip or WebVTT does.
 bool is_subtitles(std::string_view text);
 
-class Subtitles {
+class Subtitles final : public UnitFile {
  public:
-  /// Takes linear time. What is no cue is kept as it is.
+  /// Takes linear time. What is no cue is kept as it is. Units have no line breaks.
   explicit Subtitles(std::string text);
 
-  /// The texts to translate, as lines of a plain document: none has a line break in it.
-  std::string texts() const;
-  /// Returns the subtitles with their translated texts, as many lines as texts() has. Throws DataError if there are more or fewer.
-  std::string assemble(std::string_view translated) const;
+  std::string assemble(std::span<const std::string> translations) const override;
 
  private:
   // The text of a cue, or of one line of it where people take turns.

@@ -1,0 +1,17 @@
+// What a document is, by its first bytes and its name.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace starling {
+
+/// The formats that documents may have: "auto" and what file_format() returns.
+std::vector<std::string> document_formats();
+
+/// Returns "text", "html", "xml" or the format of a file of units (unit_file.h). Throws ConfigError for a format that would be ruined if it
+/// were read as one of these.
+std::string file_format(std::string_view text, const std::string& path);
+
+}  // namespace starling
