@@ -224,6 +224,7 @@ void run_translate(const TranslateArguments& a) {
                         std::move(members));
   translator.set_memory({.processes = shards.processes()});
   if (a.sampling) translator.set_sampling(a.drawing);
+  if (!a.glossary.empty()) translator.set_glossary(Glossary::load(a.glossary));
   translator.set_form(a.form);
   translator.set_weights(shares_of(a.weights));
   Languages languages = loaded.description.languages;
@@ -282,6 +283,8 @@ void run_translate(const TranslateArguments& a) {
     write.done(a.output == "-" ? "" : fmt::format("{} is complete", a.output));
   }
   tell("{}{}", translator.tag_warning(), translator.piece_warning());
+  if (translator.missing_terms() > 0)
+    tell("warning: {} of the glossary could not be placed; raise --beam\n", counted(translator.missing_terms(), "term"));
   if (translator.truncated() > 0) tell("{}", cut_warning(translator, a.max_source_tokens));
   if (translator.beginnings_cut() > 0)
     tell("warning: the given beginnings of {} were cut at {} tokens\n", counted(translator.beginnings_cut(), "translation"),

@@ -41,6 +41,10 @@ void check_models_and_sampling(const TranslateArguments& a) {
     throw ConfigError(fmt::format("--weights has {} for {} --model; give one for each", a.weights.size(), a.models.size()));
   if (!a.weights.empty() && std::accumulate(a.weights.begin(), a.weights.end(), 0.0) <= 0)
     throw ConfigError("--weights are all 0; give at least one above 0");
+  if (!a.glossary.empty() && (a.sampling || a.form.source_pieces || a.form.target_pieces || a.models.size() > 1 || a.shards > 1))
+    throw ConfigError(
+        "--glossary is for text that one model searches translations of; leave out --sampling, --source-pieces, --target-pieces, "
+        "--parallel.tensor and further --model");
   if (!a.sampling) return;
   if (a.tsv) throw ConfigError("--tsv gives each translation a beginning, and --sampling draws at random; leave out one of the two");
   if (a.models.size() > 1) throw ConfigError("--sampling draws from one model; leave it out, or all but one --model");
@@ -150,6 +154,9 @@ CLI::App* add_translate_arguments(CLI::App& app, const std::shared_ptr<Translate
       ->check(CLI::IsMember(document_formats()))
       ->capture_default_str();
   add_target_language_option(*sub, a->target_language);
+  sub->add_option(
+      "--glossary", a->glossary,
+      "file of terms that must be translated as it says: lines of a term, a tab and its translation (docs/guides/glossaries.md)");
   sub->add_option("--source-language", a->source_language,
                   "of documents: code of their language, such as en or pt-BR; default: the model's");
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")

@@ -30,10 +30,15 @@ Search::~Search() = default;
 void Search::add(int64_t key, std::vector<int32_t> source, const SearchOptions& options, std::vector<std::vector<int32_t>> for_others,
                  OnToken on_token) {
   CHECK(for_others.size() == others_.size(), "sources for {} of {} other models", for_others.size(), others_.size());
-  CHECK(!on_token || (options.beam == 1 && options.n_best == 1), "tokens as they come, of a beam of {}", options.beam);
+  CHECK(!on_token || (options.beam == 1 && options.n_best == 1 && !options.terms), "tokens as they come, of a beam of {} or with terms",
+        options.beam);
   if ((options.repetition_penalty != 1 || options.prefix_bias > 0) && (!others_.empty() || is_spread(shard_.group)))
     throw ConfigError("repetition-penalty and prefix-bias work with one model that is not divided among ranks; leave them out");
-  joining_.push_back({key, std::move(source), options, std::move(for_others), std::move(on_token)});
+  if (options.terms && (!others_.empty() || is_spread(shard_.group)))
+    throw ConfigError("a glossary works with one model that is not divided among ranks; leave it out");
+  if (options.terms && (options.repetition_penalty != 1 || options.prefix_bias > 0))
+    throw ConfigError("a glossary does not go with repetition-penalty and prefix-bias; leave these out");
+  joining_.push_back({key, std::move(source), options, std::move(for_others), std::move(on_token), false});
 }
 
 int64_t Search::bytes() const {
@@ -73,7 +78,13 @@ std::vector<Search::Finished> Search::step() {
   std::erase_if(sentences_, [&](Sentence& s) {
     if (!s.live.empty()) return false;
     forget(s);
-    ended.push_back({s.key, s.best()});
+    std::vector<Hypothesis> best = s.best();
+    if (s.options.terms && !s.with_terms && std::ranges::any_of(best, &Hypothesis::missing_terms)) {
+      s.options.beam = s.options.widest_beam();
+      joining_.push_back({s.key, std::move(s.source), std::move(s.options), {}, {}, true});
+    } else {
+      ended.push_back({s.key, std::move(best)});
+    }
     return true;
   });
   return ended;
@@ -108,6 +119,8 @@ void Search::join() {
     s.enough =
         falling ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(std::llround(static_cast<double>(o.beam) * o.patience), o.n_best);
     s.on_token = std::move(joining_[i].on_token);
+    s.with_terms = joining_[i].with_terms;
+    if (o.terms) s.source = std::move(joining_[i].source);
     s.forbidden = o.forbidden();
     s.examined = continuations(o, model_.vocabulary());
     s.live = {{-1, model_.vocabulary().begin, -1, 0.0}};
@@ -188,6 +201,7 @@ void Search::find_best(const OutputProduct& output) {
   else
     ensemble_.top_k(model_.parameters().backend(), output, other_outputs_, weights_, k_, values_, indices_);
   adjust(output);
+  find_term_scores(output);
   for (const Sentence& s : sentences_)
     for (const Live& l : s.live)
       if (std::isnan(values_[static_cast<size_t>(l.row * k_)])) not_a_number(s.key, s.length + 1);

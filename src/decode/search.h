@@ -8,6 +8,7 @@
 // See docs/guides/search.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "decode/adjusted_scores.h"
 #include "decode/ensemble.h"
 #include "decode/forbidden_tokens.h"
+#include "decode/terms.h"
 #include "models/model.h"
 
 namespace starling {
@@ -59,7 +61,12 @@ struct SearchOptions {
   std::vector<int32_t> end_ids;  // tokens that end a translation in place of the end of sentence; empty: that
   std::vector<int32_t> blank_ids;  // pieces that show no text (a space alone): with_prefixes() sets them
   bool attention = false;          // also compute Hypothesis::attention
+  // What the translation of a sentence must contain (decode/glossary.h); null: nothing. If it does not by itself, it is searched for once
+  // more with this beam.
+  std::shared_ptr<const Terms> terms;
+  int64_t terms_beam = 0;
 
+  int64_t widest_beam() const { return terms ? std::max(beam, terms_beam) : beam; }
   // Both rules; the target prefix counts as part of a translation.
   ForbiddenTokens forbidden() const { return {suppress_ids, no_repeat_ngram}; }
 };
@@ -116,6 +123,7 @@ struct Hypothesis {
   double log_probability = 0;   // sum over the tokens, nats
   double score = 0;             // with length and coverage penalties: hypotheses are ranked by it
   int32_t end = -1;             // the token that ended it; -1: it was cut at the limit
+  int missing_terms = 0;        // of SearchOptions::terms; fewer come first
   std::vector<float> log_probabilities;  // of each token, and of the one that ended it, nats; 0 for those of the prefix
   // If requested: by target token, including the end of sentence, the source token with the most attention when it was predicted.
   std::vector<int32_t> alignment;
@@ -195,10 +203,12 @@ class Search {
   void adjust(const OutputProduct& output);
   bool ends(const Sentence& s, int32_t token) const;
   bool allowed(const Sentence& s, const Live& live, int32_t token) const;
+  void find_term_scores(const OutputProduct& output);
+  void choose_with_terms(Sentence& s);
   void offer(const Sentence& s, int32_t live, int32_t rank);
   void choose(Sentence& s);
   void force(Sentence& s);
-  void take(Sentence& s, const Live& from, const Candidate& c, bool end);
+  void take(Sentence& s, const Live& from, int32_t token, double log_probability, bool end);
   void finish(Sentence& s, const Live& from, const SearchPrefix* end);
   void tell_token(Sentence& s);
 
@@ -224,6 +234,8 @@ class Search {
   // Both are empty if no sentence has rules that depend on the prefix.
   std::vector<int32_t> forbidden_, forbidden_begin_;
   std::vector<RowAdjustment> adjustments_;
+  // The tokens that bring each row nearer to its terms, with their log-probabilities; empty for rows without terms.
+  std::vector<std::vector<std::pair<int32_t, float>>> term_scores_;
   std::vector<Candidate> heap_;
   std::vector<Live> next_;
 };

@@ -37,12 +37,14 @@ void Search::force(Sentence& s) {
   const int32_t token = s.options.target_prefix_ids[static_cast<size_t>(s.length++)];
   s.prefixes.push_back({from.prefix, token, s.aligned(from.row), s.keep_attention(from.row), 0});
   s.live = {{from.row, token, static_cast<int32_t>(s.prefixes.size()) - 1, from.log_probability}};
+  if (s.options.terms) s.live.front().terms = s.options.terms->after(from.terms, token);
 }
 
 // The best continuations are taken, as many as the beam is wide; those that end their hypothesis give their places to the next best ones
 // that do not. Pruning against the best of all also drops candidates that are as far below the best of their own hypothesis.
 void Search::choose(Sentence& s) {
   if (s.next_is_given()) return force(s);
+  if (s.with_terms) return choose_with_terms(s);
   const SearchOptions& o = s.options;
   const bool at_limit = ++s.length == s.limit;
   const int64_t places = o.replace_ended ? o.beam : o.beam - static_cast<int64_t>(s.finished.size());
@@ -65,7 +67,7 @@ void Search::choose(Sentence& s) {
     if (o.prune_threshold > 0 && c.log_probability < top - o.prune_threshold) break;
     const Live& from = s.live[c.live];
     const bool end = ends(s, indices_[from.row * k_ + c.rank]);
-    if (!end || taken < places) take(s, from, c, end);
+    if (!end || taken < places) take(s, from, indices_[from.row * k_ + c.rank], c.log_probability, end);
     offer(s, c.live, c.rank + 1);
   }
   if (s.on_token) tell_token(s);
@@ -79,17 +81,17 @@ void Search::choose(Sentence& s) {
 }
 
 // Adds a continuation to the live hypotheses, or finishes one with it.
-void Search::take(Sentence& s, const Live& from, const Candidate& c, bool end) {
+void Search::take(Sentence& s, const Live& from, int32_t token, double log_probability, bool end) {
   const SearchOptions& o = s.options;
-  const int32_t token = indices_[from.row * k_ + c.rank];
   const auto at = static_cast<size_t>(s.length) - 1;
-  Live to{from.row, token, from.prefix, c.log_probability, from.shown, from.follows};
+  Live to{from.row, token, from.prefix, log_probability, from.shown, from.follows, from.terms};
   const SearchPrefix node{from.prefix, token, s.aligned(from.row), s.keep_attention(from.row),
-                          static_cast<float>(c.log_probability - from.log_probability)};
+                          static_cast<float>(log_probability - from.log_probability)};
   if (end) return finish(s, to, &node);
   s.prefixes.push_back(node);
   to.prefix = static_cast<int32_t>(s.prefixes.size()) - 1;
   to.shown += !s.is_blank(token);
+  if (o.terms) to.terms = o.terms->after(from.terms, token);
   to.follows = from.follows && at < o.target_prefix_ids.size() && token == o.target_prefix_ids[at];
   next_.push_back(to);
 }
@@ -131,6 +133,7 @@ void Search::finish(Sentence& s, const Live& from, const SearchPrefix* end) {
   std::reverse(h.attention.begin(), h.attention.end());
   h.length = s.length - s.forced();
   h.log_probability = from.log_probability;
+  if (s.options.terms) h.missing_terms = s.options.terms->missing(from.terms);
   h.score = from.log_probability;
   if (s.options.word_penalty != 0) h.score -= s.options.word_penalty * static_cast<double>(h.length);
   h.score /= length_penalty(s.options, h.length);

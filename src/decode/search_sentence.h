@@ -31,6 +31,7 @@ struct Search::Joining {
   SearchOptions options;
   std::vector<std::vector<int32_t>> for_others;
   OnToken on_token;
+  bool with_terms = false;  // as Sentence::with_terms
 };
 
 // A live hypothesis: its row in the last step, its last token, and its place in the tree of prefixes.
@@ -40,6 +41,7 @@ struct Search::Live {
   double log_probability;
   int32_t shown = 0;    // tokens that show text, without those of the target prefix
   bool follows = true;  // the target prefix so far
+  Terms::State terms{};
 };
 
 struct Search::Sentence {
@@ -53,6 +55,8 @@ struct Search::Sentence {
   double longest_penalty = 1;   // the length penalty at the limit
   int64_t enough = 0;           // finished hypotheses with which the search ends
   bool may_always_end = false;  // where nothing else is allowed any more
+  bool with_terms = false;      // the terms are made to be there
+  std::vector<int32_t> source;  // for the second search, if there are terms
   ForbiddenTokens forbidden;
   int64_t examined = 0;  // continuations()
   std::vector<SearchPrefix> prefixes;
@@ -129,15 +133,18 @@ struct Search::Sentence {
            (options.prune_threshold > 0 && highest < best_scores.front() - options.prune_threshold);
   }
   void add_finished(Hypothesis h) {
+    if (with_terms && h.missing_terms > 0) return finished.push_back(std::move(h));
     best_scores.insert(std::upper_bound(best_scores.begin(), best_scores.end(), h.score, std::greater<>()), h.score);
     if (static_cast<int64_t>(best_scores.size()) > options.n_best) best_scores.pop_back();
     finished.push_back(std::move(h));
   }
 
   std::vector<Hypothesis> best() {
-    std::stable_sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+    std::stable_sort(finished.begin(), finished.end(), [this](const auto& a, const auto& b) {
+      return with_terms && a.missing_terms != b.missing_terms ? a.missing_terms < b.missing_terms : a.score > b.score;
+    });
     if (static_cast<int64_t>(finished.size()) > options.n_best) finished.resize(options.n_best);
-    if (options.prune_threshold > 0)
+    if (options.prune_threshold > 0 && !with_terms)
       while (finished.back().score < best_scores.front() - options.prune_threshold) finished.pop_back();
     return std::move(finished);
   }

@@ -143,11 +143,13 @@ Translator::Batches Translator::cut(std::span<const size_t> order, std::span<con
 SearchNeed Translator::need_of(std::span<const size_t> batch, std::span<const Sources> sources) {
   const Worker& worker = workers_.front();
   SearchNeed need;
+  SearchOptions widest = options_;
+  widest.beam = widest_;
   for (size_t m = 0; m < sources.size(); ++m) {
     Model& model = m == 0 ? *worker.model : *worker.others[m - 1];
     int64_t tokens = 0;
     for (const size_t i : batch) tokens += static_cast<int64_t>(sources[m][i].size());
-    const SearchNeed each = search_need(model.config(), model.vocabulary(), options_, static_cast<int64_t>(batch.size()), tokens,
+    const SearchNeed each = search_need(model.config(), model.vocabulary(), widest, static_cast<int64_t>(batch.size()), tokens,
                                         size_of(model.parameters().backend().activation()),
                                         model.parameters().shards() ? model.parameters().shards()->size() : 1);
     need.rows = each.rows;
@@ -300,9 +302,30 @@ std::vector<std::vector<Translation>> Translator::translate(std::span<const std:
       of_member.push_back(source_of(line, m.vocabularies->source(), framing, room, cut));
     }
   }
-  if (beginnings.empty()) return translate_sources(sources, std::span(&options_, 1));
-  CHECK(beginnings.size() == lines.size() && !sampling_, "{} beginnings of {} translations", beginnings.size(), lines.size());
-  return translate_sources(sources, with_beginnings(beginnings));
+  CHECK(beginnings.empty() || (beginnings.size() == lines.size() && !sampling_), "{} beginnings of {} translations", beginnings.size(),
+        lines.size());
+  std::vector<SearchOptions> options = with_beginnings(beginnings);
+  if (glossary_) add_terms(lines, options);
+  return translate_sources(sources, options.empty() ? std::span(&options_, 1) : std::span<const SearchOptions>(options));
+}
+
+void Translator::set_glossary(std::shared_ptr<const Glossary> glossary) {
+  glossary_ = std::move(glossary);
+  if (!glossary_) return;
+  if (!others_.empty() || workers_.front().model->parameters().shards())
+    throw ConfigError("a glossary works with one model that is not divided among ranks; leave it out");
+  if (options_.repetition_penalty != 1 || options_.prefix_bias > 0)
+    throw ConfigError("a glossary does not go with repetition-penalty and prefix-bias; leave these out");
+  speller_.emplace(vocabularies_.target());
+}
+
+void Translator::add_terms(std::span<const std::string> lines, std::vector<SearchOptions>& options) const {
+  for (size_t i = 0; i < lines.size(); ++i) {
+    SearchOptions of_line = speller_->with_terms(options.empty() ? options_ : options[i], *glossary_, lines[i]);
+    if (!of_line.terms) continue;
+    if (options.empty()) options.assign(lines.size(), options_);
+    options[i] = std::move(of_line);
+  }
 }
 
 std::vector<std::vector<Translation>> Translator::translate_sources(const std::vector<Sources>& all,
@@ -316,6 +339,7 @@ std::vector<std::vector<Translation>> Translator::translate_sources(const std::v
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
 
   std::vector<std::vector<Translation>> results(sources.size(), std::vector<Translation>(1));
+  widest_ = std::ranges::max_element(options, {}, &SearchOptions::widest_beam)->widest_beam();
   const Batches batches = batches_that_fit(order, all);
   double all_tokens = 0, done_tokens = 0;
   for (const size_t i : order) all_tokens += static_cast<double>(sources[i].size());
@@ -338,7 +362,10 @@ std::vector<std::vector<Translation>> Translator::translate_sources(const std::v
       tell(tokens, 0);
     }
   });
-  for (size_t i : order) output_tokens_ += results[i].front().tokens;
+  for (size_t i : order) {
+    output_tokens_ += results[i].front().tokens;
+    missing_terms_ += results[i].front().hypothesis.missing_terms;
+  }
   lines_before_ += static_cast<int64_t>(sources.size());
   return results;
 }

@@ -69,6 +69,12 @@ SearchOptions options_of(size_t i) {
   o.max_length_factor = 1, o.max_length_offset = 3 + static_cast<int64_t>(i % 3);
   o.fixed_length = i % 7 == 5;
   o.alignment = i % 2 == 0;
+  if (i % 6 == 1 || i % 6 == 4) {  // searched for twice, with a wider beam
+    const std::vector<bool> no(kSearchVocabulary);
+    const auto shapes = std::make_shared<PieceShapes>(PieceShapes{no, no});
+    o.terms = std::make_shared<Terms>(std::vector<std::vector<Terms::Spelling>>{{{{7, 9}, false, true}, {{12}, false, true}}}, shapes);
+    o.terms_beam = 5;
+  }
   return o;
 }
 
