@@ -57,6 +57,7 @@ typedef struct starling_options {
   unsigned long long seed;   /* 1; equal seeds give equal translations */
   int confidence;            /* not 0: also how probably translations and their words are right; the model needs the calibration of
                                 `starling calibrate` */
+  const char* glossary;      /* lines of a term, a tab and its translation, which must be in the translation; NULL = none */
 } starling_options;
 STARLING_C_API void starling_fill_options(starling_options* options, size_t size);
 /* Sets the defaults of as many members as the program that calls it was compiled with. */

@@ -112,6 +112,7 @@ starling::TranslateOptions options_of(const py::dict& given) {
   take(given, "allow_unknown", o.allow_unknown);
   take(given, "alignment", o.alignment);
   take(given, "confidence", o.confidence);
+  take(given, "glossary", o.glossary);
   take(given, "min_length", o.min_length);
   take(given, "patience", o.patience);
   take(given, "repetition_penalty", o.repetition_penalty);

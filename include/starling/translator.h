@@ -80,6 +80,9 @@ struct TranslateOptions {
   // ErrorKind::cancelled.
   std::function<bool()> stop;
   bool confidence = false;  // also Hypothesis::confidence and words; the model needs the calibration of `starling calibrate`
+  // Terms that translations must contain: lines of a term, a tab and its translation, and further tabs and forms of it. Of text, without
+  // sampling, alternatives, repetition_penalty and prefix_bias.
+  std::string glossary;
 };
 
 /// A word of a translation. In scripts without spaces each token is one.

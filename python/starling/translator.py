@@ -157,15 +157,16 @@ class Translator(TokenCalls):
         html: each text is an HTML document, whose markup is kept. document: each text has any number of sentences and lines, which are
         kept. Both return strings.
 
-        Options, each of which is the model's own setting if it is not given: beam, n_best (1), length_penalty, length_penalty_form (gnmt
-        or power), coverage_penalty, prune_threshold, max_length_factor, max_length_offset, target_language (of a model that translates
-        into several), source_prefix and target_prefix (pieces, with spaces between them), suppress (a list of pieces or sequences of
-        them), no_repeat_ngram, allow_unknown, alignment (True: also find pairs of source and target tokens), confidence (True: how probably
-        the translation and its words are right; needs starling calibrate), min_length, patience, repetition_penalty, word_penalty,
-        prefix_bias (0: the target prefix is forced; else how much of the probability its tokens get), end_tokens (pieces that end a
-        translation in place of the end of sentence), max_source_tokens, attention (True: of each hypothesis, by target token), sample
-        (True: draw n_best translations, with top_k, top_p, temperature, seed), alternatives (True: for what follows the target prefix;
-        min_alternative_probability), on_token (with beam=1: called with each Step; ends the translation by returning False).
+        Options, each of which is the model's own setting if it is not given: beam, n_best (1), length_penalty, length_penalty_form (gnmt or
+        power), coverage_penalty, prune_threshold, max_length_factor, max_length_offset, target_language (of a model that translates into
+        several), source_prefix and target_prefix (pieces, with spaces between them), suppress (a list of pieces or sequences of them),
+        no_repeat_ngram, allow_unknown, alignment (True: also find pairs of source and target tokens), confidence (True: how probably the
+        translation and its words are right; needs starling calibrate), glossary (lines of a term, a tab and its translation), min_length,
+        patience, repetition_penalty, word_penalty, prefix_bias (0: the target prefix is forced; else how much of the probability its tokens
+        get), end_tokens (pieces that end a translation in place of the end of sentence), max_source_tokens, attention (True: of each
+        hypothesis, by target token), sample (True: draw n_best translations, with top_k, top_p, temperature, seed), alternatives (True: for
+        what follows the target prefix; min_alternative_probability), on_token (with beam=1: called with each Step; ends the translation by
+        returning False).
         """
         _check(options)
         if html or document:
@@ -247,6 +248,7 @@ _OPTIONS = (
     "allow_unknown",
     "alignment",
     "confidence",
+    "glossary",
     "min_length",
     "patience",
     "repetition_penalty",

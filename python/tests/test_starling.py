@@ -54,6 +54,20 @@ class TranslatorTest(unittest.TestCase):
         text = " ".join(f"{s}-{t}" for s, t in translation.alignment)
         self.assertEqual(f"{translation.text} ||| {text}", printed("pre", "--alignment", "pieces")[0])
 
+    def test_glossaries(self):
+        terms = "man\tFrauen\tFrau\ndog\tHund\n"
+        with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+            file.write(terms)
+            file.flush()
+            expected = printed("pre", "--glossary", file.name)
+        translations = [t.text for t in self.translator.translate(SOURCES, glossary=terms)]
+        self.assertEqual(translations, expected)
+        self.assertNotEqual(translations, printed("pre"))
+        with self.assertRaisesRegex(ValueError, "glossary:1: a line has a term, a tab"):
+            self.translator.translate(SOURCES, glossary="dog Hund")
+        with self.assertRaisesRegex(ValueError, "glossary: it does not go with sampling"):
+            self.translator.translate(SOURCES, glossary=terms, sample=True)
+
     def test_confidence(self):
         with tempfile.TemporaryDirectory() as directory:
             model = os.path.join(directory, "model")

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "decode/glossary.h"
+
 namespace starling {
 namespace {
 
@@ -36,7 +38,8 @@ std::string TranslationCache::key(const SearchOptions& options) {
   SearchOptions o = options;
   KeyWriter writer;
   visit(writer, o);
-  return fmt::format("{}{} {} {} {} {}\n", writer.key, o.n_best, o.fixed_length, o.alignment, o.attention, fmt::join(o.end_ids, ","));
+  return fmt::format("{}{} {} {} {} {} {}\n", writer.key, o.n_best, o.fixed_length, o.alignment, o.attention, fmt::join(o.end_ids, ","),
+                     o.glossary ? o.glossary->hash() : 0);
 }
 
 const Candidates* TranslationCache::find(const std::string& key) {

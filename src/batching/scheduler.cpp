@@ -78,7 +78,7 @@ int64_t Scheduler::submit(std::vector<std::string> sentences, const SearchOption
     Request::InLane& in = request.lanes[lane];
     if (in.waiting.empty()) continue;
     in.newcomer = true;
-    lanes_[lane].waiting_rows += static_cast<int64_t>(in.waiting.size()) * options.beam;
+    lanes_[lane].waiting_rows += static_cast<int64_t>(in.waiting.size()) * options.widest_beam();
     ++lanes_[lane].newcomers;
     lanes_[lane].turns.push_back(number);
     if (lane == ordinary) ordinary_at_ = now;
@@ -101,7 +101,7 @@ Scheduler::Request Scheduler::forget(int64_t number) {
     LaneState& state = lanes_[lane];
     const auto waiting = static_cast<int64_t>(request.lanes[lane].waiting.size());
     waiting_ -= waiting;
-    state.waiting_rows -= waiting * request.options.beam;
+    state.waiting_rows -= waiting * request.options.widest_beam();
     if (request.lanes[lane].newcomer && --state.newcomers == 0) state.last_begin = -1;
     if (waiting > 0) state.turns.remove(number);
   }
@@ -135,7 +135,7 @@ void Scheduler::expire(double now) {
 // shorter than with all rows.
 bool Scheduler::has_its_share(const Request& request) const {
   if (request.under_way == 0 || requests_.size() == 1 || limits_.whole_batches) return false;
-  const int64_t beam = request.options.beam, share = limits_.rows * static_cast<int64_t>(rows_.size()) / 4;
+  const int64_t beam = request.options.widest_beam(), share = limits_.rows * static_cast<int64_t>(rows_.size()) / 4;
   return (request.under_way + 1) * beam > std::max(beam, share);
 }
 
@@ -190,7 +190,7 @@ Scheduler::Sentence Scheduler::start(Lane lane, std::list<int64_t>::iterator tur
   }
   ++request.under_way;
   --waiting_;
-  state.waiting_rows -= request.options.beam;
+  state.waiting_rows -= request.options.widest_beam();
   if (in.waiting.empty())
     state.turns.erase(turn);
   else
@@ -223,7 +223,7 @@ void Scheduler::join(Lane lane, int worker, Rows& rows, double time, Work& work)
       const auto sentence = !first && has_its_share(request) ? waiting.end() : choose(waiting, length);
       if (sentence == waiting.end()) continue;
       const size_t index = sentence->second, size = request.sentences[index].size();
-      const int64_t beam = request.options.beam;
+      const int64_t beam = request.options.widest_beam();
       if (!first && (rows.all() + beam > limits_.rows || rows.lanes[lane] + beam > most_rows(lane, beam, time) ||
                      (bytes > 0 && bytes + static_cast<int64_t>(size) > limits_.join_bytes)))
         break;

@@ -53,6 +53,7 @@ class Workers::Searches {
 
 Workers::Workers(const LoadedModel& model, Scheduler& scheduler, BatchingEvents& events, int nice)
     : vocabularies_(model.description.vocabularies),
+      speller_(vocabularies_.target()),
       scheduler_(scheduler),
       events_(events),
       nice_(nice),
@@ -105,7 +106,9 @@ void Workers::join(Searches& searches, Scheduler::Work work) {
       continue;
     }
     events_.count("starling_tokens_total", "side=\"source\"", static_cast<double>(source.size()));
-    const SearchOptions options = options_for(source, vocabularies_.source(), s.options);
+    SearchOptions options = options_for(source, vocabularies_.source(), s.options);
+    if (options.glossary && s.form == SentenceForm::text) options = speller_.with_terms(std::move(options), s.text);
+    if (options.terms) s.on_token = {};  // it may be searched for twice
     searches.of(s.lane).add(s.key, std::move(source), options, {}, std::move(s.on_token));
   }
 }

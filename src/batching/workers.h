@@ -29,6 +29,7 @@ class Workers {
   void step(Search& search);
 
   const Vocabularies& vocabularies_;
+  const TermSpeller speller_;
   Scheduler& scheduler_;
   BatchingEvents& events_;
   const int nice_;

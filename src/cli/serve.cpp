@@ -57,6 +57,7 @@ void add_serve(CLI::App& app) {
       ->capture_default_str();
   CLI::Option* keys =
       sub->add_option("--api-keys", o.api_keys, "file of the keys that clients must send: NAME SHA256 [REQUESTS-A-MINUTE] a line");
+  sub->add_option("--glossaries", o.service.glossaries, "directory that keeps the glossaries of DeepL's clients; default: in memory only");
   sub->add_option("--access-log", o.access_log, "where a line of JSON for each request goes; - = standard output, '' = nowhere")
       ->capture_default_str();
   sub->add_flag("--log-texts", o.service.log_texts, "the access log has the texts and their translations too");

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <span>
+#include <tuple>
 
 #include "base/ascii.h"
 #include "base/error.h"
@@ -91,30 +94,26 @@ std::shared_ptr<const Glossary> Glossary::parse(std::string_view text, const std
     for (size_t i = 1; i < fields.size(); ++i)
       if (!fields[i].empty()) spellings.push_back(encode_utf8(fields[i]));
     if (spellings.empty()) throw wrong("the translation is missing behind the tab");
-    glossary->add(std::move(fields[0]), std::move(spellings));
+    std::u32string lower_case = fields[0];
+    for (char32_t& c : lower_case) c = lower(c);
+    glossary->entries_.push_back({std::move(fields[0]), std::move(lower_case), std::move(spellings)});
   }
-  if (glossary->entries_.empty()) throw DataError(fmt::format("{}: the glossary has no terms", name));
+  std::vector<Entry>& entries = glossary->entries_;
+  if (entries.empty()) throw DataError(fmt::format("{}: the glossary has no terms", name));
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return std::tie(a.lower, a.source) < std::tie(b.lower, b.source); });
+  size_t last = 0;  // lines of one term become one
+  for (size_t i = 1; i < entries.size(); ++i) {
+    if (entries[i].source == entries[last].source)
+      std::ranges::move(entries[i].spellings, std::back_inserter(entries[last].spellings));
+    else if (++last != i)
+      entries[last] = std::move(entries[i]);
+  }
+  entries.resize(last + 1);
   return glossary;
 }
 
 std::shared_ptr<const Glossary> Glossary::load(const std::string& path) { return parse(read_text_file(path), path); }
-
-void Glossary::add(std::u32string source, std::vector<std::string> spellings) {
-  int32_t node = 0;
-  for (const char32_t c : source) {
-    const auto [at, is_new] = nodes_[static_cast<size_t>(node)].children.try_emplace(lower(c), static_cast<int32_t>(nodes_.size()));
-    node = at->second;
-    if (is_new) nodes_.emplace_back();
-  }
-  for (const int32_t i : nodes_[static_cast<size_t>(node)].entries) {
-    Entry& entry = entries_[static_cast<size_t>(i)];
-    if (entry.source != source) continue;
-    entry.spellings.insert(entry.spellings.end(), spellings.begin(), spellings.end());
-    return;
-  }
-  nodes_[static_cast<size_t>(node)].entries.push_back(static_cast<int32_t>(entries_.size()));
-  entries_.push_back({std::move(source), std::move(spellings)});
-}
 
 std::vector<std::vector<std::string>> Glossary::terms_in(std::string_view sentence) const {
   const std::u32string text = squeezed(sentence);
@@ -123,16 +122,20 @@ std::vector<std::vector<std::string>> Glossary::terms_in(std::string_view senten
     const Entry* best = nullptr;
     Letters letters = Letters::otherwise;
     size_t end = begin + 1;
-    int32_t node = 0;
+    std::span<const Entry> left = entries_;  // those that begin like the text so far
     for (size_t at = begin; is_limit(text, begin) && at < text.size(); ++at) {
-      const auto next = nodes_[static_cast<size_t>(node)].children.find(lower(text[at]));
-      if (next == nodes_[static_cast<size_t>(node)].children.end()) break;
-      node = next->second;
-      if (!is_limit(text, at + 1)) continue;
+      const size_t length = at + 1 - begin;
+      const auto next = [&](const Entry& e) {
+        return e.lower.size() < length ? std::numeric_limits<int64_t>::min() : int64_t{e.lower[length - 1]};
+      };
+      const auto same = std::ranges::equal_range(left, int64_t{lower(text[at])}, {}, next);
+      left = {same.begin(), same.end()};
+      if (left.empty()) break;
       Letters nearest = Letters::otherwise;
-      for (const int32_t i : nodes_[static_cast<size_t>(node)].entries) {
-        const Letters l = letters_of(std::u32string_view(text).substr(begin, at + 1 - begin), entries_[static_cast<size_t>(i)].source);
-        if (l < nearest) nearest = letters = l, best = &entries_[static_cast<size_t>(i)], end = at + 1;
+      for (const Entry& entry : left) {
+        if (entry.lower.size() > length || !is_limit(text, at + 1)) break;
+        const Letters l = letters_of(std::u32string_view(text).substr(begin, length), entry.source);
+        if (l < nearest) nearest = letters = l, best = &entry, end = at + 1;
       }
     }
     begin = end;
@@ -185,11 +188,12 @@ std::shared_ptr<const Terms> TermSpeller::spell(const std::vector<std::vector<st
   return all.empty() ? nullptr : std::make_shared<const Terms>(all, shapes_);
 }
 
-SearchOptions TermSpeller::with_terms(SearchOptions options, const Glossary& glossary, std::string_view sentence) const {
-  // Places for hypotheses with each number of the terms' tokens, and some more. Measured by bench/glossary.py: wider beams bring nothing.
-  constexpr int64_t kMore = 3, kWidest = 12;
-  options.terms = spell(glossary.terms_in(sentence));
-  if (options.terms) options.terms_beam = std::max(options.beam, std::min(options.terms->longest() + kMore, kWidest));
+SearchOptions TermSpeller::with_terms(SearchOptions options, std::string_view sentence) const {
+  // A place for hypotheses with each number of the terms' tokens, and some more. Measured by bench/glossary.py: wider beams bring nothing.
+  constexpr int64_t kMore = 3;
+  options.terms = spell(options.glossary->terms_in(sentence));
+  if (!options.terms) return options;
+  options.terms_beam = std::max(options.beam, std::min(options.terms->longest() + kMore, SearchOptions::kWidestWithTerms));
   return options;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,17 +30,10 @@ class Glossary {
 
  private:
   struct Entry {
-    std::u32string source;
+    std::u32string source, lower;
     std::vector<std::string> spellings;
   };
-  struct Node {
-    std::map<char32_t, int32_t> children;
-    std::vector<int32_t> entries;  // whose sources end here, and differ in their capitals
-  };
-  void add(std::u32string source, std::vector<std::string> spellings);
-
-  std::vector<Entry> entries_;
-  std::vector<Node> nodes_{1};  // the tree of sources in lower case
+  std::vector<Entry> entries_;  // in the order of their sources in lower case
   uint64_t hash_ = 0;
 };
 
@@ -52,8 +44,8 @@ class TermSpeller {
   /// Returns the terms; null if there are none. Spellings that have characters without a piece are left out, and so are terms without
   /// spellings and all terms beyond Terms::kMost.
   std::shared_ptr<const Terms> spell(const std::vector<std::vector<std::string>>& terms) const;
-  /// Returns the options for a sentence: with the terms that it has and, if there are any, a beam that has room for them.
-  SearchOptions with_terms(SearchOptions options, const Glossary& glossary, std::string_view sentence) const;
+  /// Returns the options for a sentence: with the terms that it has of their glossary and, if there are any, a beam that has room for them.
+  SearchOptions with_terms(SearchOptions options, std::string_view sentence) const;
 
  private:
   void add_spellings(const std::string& text, std::vector<Terms::Spelling>& spellings) const;

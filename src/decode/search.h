@@ -31,6 +31,8 @@ constexpr double kCoverageFloor = 1e-4;
 enum class LengthPenaltyForm : uint8_t { gnmt, power };
 constexpr auto words(LengthPenaltyForm) { return std::array{"gnmt", "power"}; }
 
+class Glossary;  // decode/glossary.h
+
 struct SearchOptions {
   int64_t beam = 4;
   double length_penalty = 0.6;  // alpha; 0 = none
@@ -59,14 +61,16 @@ struct SearchOptions {
   double repetition_penalty = 1;
   double prefix_bias = 0;        // 0: the target prefix is forced; else the share of probability that goes to its next token while followed
   std::vector<int32_t> end_ids;  // tokens that end a translation in place of the end of sentence; empty: that
-  std::vector<int32_t> blank_ids;  // pieces that show no text (a space alone): with_prefixes() sets them
-  bool attention = false;          // also compute Hypothesis::attention
-  // What the translation of a sentence must contain (decode/glossary.h); null: nothing. If it does not by itself, it is searched for once
-  // more with this beam.
+  std::vector<int32_t> blank_ids;            // pieces that show no text (a space alone): with_prefixes() sets them
+  bool attention = false;                    // also compute Hypothesis::attention
+  std::shared_ptr<const Glossary> glossary;  // from which TermSpeller::with_terms() takes the terms of each sentence
+  // What the translation of a sentence must contain; null: nothing. If it does not by itself, it is searched for once more with this beam.
   std::shared_ptr<const Terms> terms;
   int64_t terms_beam = 0;
 
-  int64_t widest_beam() const { return terms ? std::max(beam, terms_beam) : beam; }
+  static constexpr int64_t kWidestWithTerms = 12;
+  // The most rows that a sentence may take.
+  int64_t widest_beam() const { return std::max(beam, terms ? terms_beam : glossary ? kWidestWithTerms : 0); }
   // Both rules; the target prefix counts as part of a translation.
   ForbiddenTokens forbidden() const { return {suppress_ids, no_repeat_ngram}; }
 };

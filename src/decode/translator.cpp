@@ -305,13 +305,13 @@ std::vector<std::vector<Translation>> Translator::translate(std::span<const std:
   CHECK(beginnings.empty() || (beginnings.size() == lines.size() && !sampling_), "{} beginnings of {} translations", beginnings.size(),
         lines.size());
   std::vector<SearchOptions> options = with_beginnings(beginnings);
-  if (glossary_) add_terms(lines, options);
+  if (options_.glossary) add_terms(lines, options);
   return translate_sources(sources, options.empty() ? std::span(&options_, 1) : std::span<const SearchOptions>(options));
 }
 
 void Translator::set_glossary(std::shared_ptr<const Glossary> glossary) {
-  glossary_ = std::move(glossary);
-  if (!glossary_) return;
+  options_.glossary = std::move(glossary);
+  if (!options_.glossary) return;
   if (!others_.empty() || workers_.front().model->parameters().shards())
     throw ConfigError("a glossary works with one model that is not divided among ranks; leave it out");
   if (options_.repetition_penalty != 1 || options_.prefix_bias > 0)
@@ -321,7 +321,7 @@ void Translator::set_glossary(std::shared_ptr<const Glossary> glossary) {
 
 void Translator::add_terms(std::span<const std::string> lines, std::vector<SearchOptions>& options) const {
   for (size_t i = 0; i < lines.size(); ++i) {
-    SearchOptions of_line = speller_->with_terms(options.empty() ? options_ : options[i], *glossary_, lines[i]);
+    SearchOptions of_line = speller_->with_terms(options.empty() ? options_ : options[i], lines[i]);
     if (!of_line.terms) continue;
     if (options.empty()) options.assign(lines.size(), options_);
     options[i] = std::move(of_line);
@@ -339,7 +339,8 @@ std::vector<std::vector<Translation>> Translator::translate_sources(const std::v
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
 
   std::vector<std::vector<Translation>> results(sources.size(), std::vector<Translation>(1));
-  widest_ = std::ranges::max_element(options, {}, &SearchOptions::widest_beam)->widest_beam();
+  widest_ = 1;
+  for (const SearchOptions& o : options) widest_ = std::max({widest_, o.beam, o.terms ? o.terms_beam : 0});
   const Batches batches = batches_that_fit(order, all);
   double all_tokens = 0, done_tokens = 0;
   for (const size_t i : order) all_tokens += static_cast<double>(sources[i].size());

@@ -169,7 +169,6 @@ class Translator {
   PieceCheck pieces_;
   std::optional<Sampling> sampling_;
   Form form_;
-  std::shared_ptr<const Glossary> glossary_;
   std::optional<TermSpeller> speller_;
   std::vector<double> weights_;
   int64_t widest_ = 1;        // beam of the sentences under way

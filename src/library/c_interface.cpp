@@ -74,6 +74,7 @@ starling::v0::TranslateOptions options_of(const starling_options* given) {
   if (o.repetition_penalty != 0) options.repetition_penalty = o.repetition_penalty;
   options.prefix_bias = o.prefix_bias;
   options.confidence = o.confidence != 0;
+  if (o.glossary) options.glossary = o.glossary;
   if (o.sample) options.sampling = {o.top_k, o.top_p, o.temperature, o.seed};
   return options;
 }

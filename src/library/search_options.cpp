@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "decode/framing.h"
+#include "decode/glossary.h"
 #include "library/impl.h"
 
 namespace starling {
@@ -60,6 +61,16 @@ SearchOptions v0::Translator::Impl::search_of(const TranslateOptions& o) const {
     throw ConfigError("on_token: tokens come one by one with a beam of 1 or with sampling; set beam to 1");
   }
   if (o.confidence) loaded_.confidence.require();
+  if (!o.glossary.empty()) {
+    if (o.sampling || o.alternatives || o.on_token || s.repetition_penalty != 1 || s.prefix_bias > 0)
+      throw ConfigError(
+          "glossary: it does not go with sampling, alternatives, on_token, repetition_penalty and prefix_bias; leave them out");
+    try {
+      s.glossary = Glossary::parse(o.glossary, "glossary");
+    } catch (const DataError& e) {
+      throw ConfigError(e.what());
+    }
+  }
   s.alignment = o.alignment;
   s.attention = o.attention;
   s.end_ids.clear();

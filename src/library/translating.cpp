@@ -83,6 +83,7 @@ std::vector<bool> v0::Translator::Impl::cut(Strings& sentences, const TranslateO
   const int64_t further = std::max<int64_t>(0, std::ssize(search.source_prefix_ids) - std::ssize(usual_.source_prefix_ids));
   auto most = static_cast<size_t>(std::max<int64_t>(1, most_tokens_ - further));
   if (options.max_source_tokens > 0) most = std::min(most, static_cast<size_t>(options.max_source_tokens));
+  if (search.glossary && form == SentenceForm::pieces) throw ConfigError("glossary: it is for text, not for pieces; leave it out");
   std::vector<bool> cut(sentences.size());
   for (size_t i = 0; i < sentences.size(); ++i) {
     stopping.poll();

@@ -105,6 +105,11 @@ std::optional<std::string> RequestValues::word(const std::string& name) const {
   return text(name);
 }
 
+std::optional<nlohmann::json> RequestValues::object(const std::string& name) const {
+  if (!has(name) || !json_.is_object() || !json_.at(name).is_object()) return std::nullopt;
+  return json_.at(name);
+}
+
 std::set<std::string> RequestValues::names() const {
   std::set<std::string> all;
   if (json_.is_object())

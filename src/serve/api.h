@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -20,6 +21,8 @@
 #include "text/detect_language.h"
 
 namespace starling {
+
+class Glossary;
 
 // Refuses a request: the HTTP status and the reason, which ends with what to do.
 struct ApiError : Error {
@@ -43,6 +46,8 @@ class RequestValues {
   bool flag(const std::string& name) const;  // false if missing
   // Returns a text, or a JSON number or boolean as it is written.
   std::optional<std::string> word(const std::string& name) const;
+  // Returns a JSON object; nothing if it is missing or something else.
+  std::optional<nlohmann::json> object(const std::string& name) const;
   // Returns the names of all parameters sent, in alphabetical order.
   std::set<std::string> names() const;
 
@@ -64,7 +69,9 @@ struct TextQuery {
   bool alignment = false;
   bool stream = false;  // the answer comes as events, sentence by sentence
   bool confidence = false;
-  bool billed = false;  // DeepL's answer includes the number of characters of each text
+  std::shared_ptr<const Glossary> glossary;
+  std::string glossary_id;  // DeepL's, until it is found
+  bool billed = false;      // DeepL's answer includes the number of characters of each text
   std::string key;
 };
 

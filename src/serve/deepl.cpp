@@ -18,13 +18,6 @@ std::string upper(std::string text) {
   return text;
 }
 
-// Returns the model's code for a language, or `asked` itself if several codes match, since one of them may have a model for both languages.
-std::string known(const std::string& asked, std::span<const Direction> models, const char* parameter) {
-  const std::vector<std::string> codes = nearest_languages(languages_of(models), asked);
-  if (codes.empty()) throw ApiError(400, fmt::format("Value for '{}' not supported: {}", parameter, asked));
-  return codes.size() == 1 ? codes.front() : asked;
-}
-
 ApiError not_supported(const char* parameter, const std::string& value) {
   return {400, fmt::format("Value for '{}' not supported: {}", parameter, value)};
 }
@@ -59,7 +52,7 @@ void require_known_parameters(const RequestValues& values) {
 // context is not translated and only may influence the translation, a preferred formality is optional, there is only one model, and white
 // space is always kept.
 void refuse_what_no_model_can(const RequestValues& values) {
-  for (const char* name : {"glossary_id", "style_id", "custom_instructions", "translation_memory_id"})
+  for (const char* name : {"style_id", "custom_instructions", "translation_memory_id"})
     if (is_sent(values, name)) throw ApiError(400, fmt::format("Parameter '{}' is not supported by this server; leave it out", name));
   const std::string formality = choice(values, "formality", {"default", "more", "less", "prefer_more", "prefer_less"});
   if (formality == "more" || formality == "less")
@@ -104,6 +97,12 @@ void read_document_options(const RequestValues& values, TextQuery& query) {
 
 }  // namespace
 
+std::string known_language(const std::string& asked, std::span<const Direction> models, const char* parameter) {
+  const std::vector<std::string> codes = nearest_languages(languages_of(models), asked);
+  if (codes.empty()) throw ApiError(400, fmt::format("Value for '{}' not supported: {}", parameter, asked));
+  return codes.size() == 1 ? codes.front() : asked;
+}
+
 TextQuery parse_deepl(const HttpRequest& request, std::span<const Direction> models) {
   const RequestValues values(request);
   require_known_parameters(values);
@@ -115,10 +114,11 @@ TextQuery parse_deepl(const HttpRequest& request, std::span<const Direction> mod
   const auto target = values.text("target_lang");
   if (!target) throw ApiError(400, "Value for 'target_lang' not specified");
   const auto source = values.text("source_lang");
-  query.source = source ? known(*source, models, "source_lang") : "auto";
-  query.target = known(*target, models, "target_lang");
+  query.source = source ? known_language(*source, models, "source_lang") : "auto";
+  query.target = known_language(*target, models, "target_lang");
   read_document_options(values, query);
   refuse_what_no_model_can(values);
+  query.glossary_id = values.text("glossary_id").value_or("");
   query.billed = values.flag("show_billed_characters");
   return query;
 }
@@ -155,7 +155,11 @@ HttpResponse deepl_usage(int64_t characters) {
   return json_response(200, {{"character_count", characters}, {"character_limit", 1'000'000'000'000}});
 }
 
-HttpResponse deepl_glossary_pairs() { return json_response(200, {{"supported_languages", Json::array()}}); }
+HttpResponse deepl_glossary_pairs(std::span<const Direction> models) {
+  Json all = Json::array();
+  for (const Direction& d : models) all.push_back({{"source_lang", d.source}, {"target_lang", d.target}});
+  return json_response(200, {{"supported_languages", all}});
+}
 
 HttpResponse deepl_error(int status, const std::string& why) { return json_response(status, {{"message", why}}); }
 

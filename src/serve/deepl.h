@@ -18,8 +18,12 @@ HttpResponse deepl_languages(const RequestValues& values, std::span<const Direct
 // Answers GET /v2/usage with the characters translated and a practically unlimited quota.
 HttpResponse deepl_usage(int64_t characters);
 
-// Answers GET /v2/glossary-language-pairs with an empty list, since there are no glossaries.
-HttpResponse deepl_glossary_pairs();
+// Answers GET /v2/glossary-language-pairs: all directions with a model of their own.
+HttpResponse deepl_glossary_pairs(std::span<const Direction> models);
+
+// Returns the models' code for a language, or `asked` itself if several codes match, since one of them may have a model for both languages.
+// Throws ApiError 400 naming the parameter for a language that no model has.
+std::string known_language(const std::string& asked, std::span<const Direction> models, const char* parameter);
 
 // Returns {"message": why}.
 HttpResponse deepl_error(int status, const std::string& why);

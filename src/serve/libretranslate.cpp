@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "serve/glossaries.h"
 #include "text/language_match.h"
 #include "text/languages.h"
 
@@ -70,6 +71,7 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
   query.alignment = values.flag("alignment");
   query.stream = values.flag("stream");
   query.confidence = values.flag("confidence");
+  query.glossary = glossary_of(values);
   int64_t characters = 0;
   for (const std::string& text : query.texts) characters += characters_of(text);
   if (limits.characters >= 0 && characters > limits.characters)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/utf8.h"
 #include "http/client_address.h"
@@ -29,7 +30,8 @@ enum class Page {
   deepl_translate,
   deepl_languages,
   deepl_usage,
-  deepl_glossary_pairs
+  deepl_glossary_pairs,
+  deepl_glossaries
 };
 
 struct Endpoint {
@@ -55,10 +57,13 @@ constexpr Endpoint kEndpoints[] = {
     {"/v2/languages", Page::deepl_languages, "deepl_languages", true, true},
     {"/v2/usage", Page::deepl_usage, "deepl_usage", true, true},
     {"/v2/glossary-language-pairs", Page::deepl_glossary_pairs, "deepl_glossary_pairs", true, false},
+    {"/v2/glossaries", Page::deepl_glossaries, "deepl_glossaries", true, true},
 };
 
 const Endpoint* endpoint_of(const std::string& path) {
-  const auto* found = std::find_if(std::begin(kEndpoints), std::end(kEndpoints), [&](const Endpoint& r) { return path == r.path; });
+  const auto* found = std::find_if(std::begin(kEndpoints), std::end(kEndpoints), [&](const Endpoint& r) {
+    return path == r.path || (r.page == Page::deepl_glossaries && path.starts_with(r.path) && path[std::strlen(r.path)] == '/');
+  });
   return found == std::end(kEndpoints) ? nullptr : found;
 }
 
@@ -83,7 +88,7 @@ HttpResponse stream_answer(std::shared_ptr<HttpStream> stream) {
 
 HttpResponse preflight() {
   HttpResponse r{204, "", "", {}};
-  r.headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+  r.headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
                {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
                {"Access-Control-Max-Age", "600"}};
   return r;
@@ -246,7 +251,7 @@ std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
   const Endpoint* endpoint = endpoint_of(request.path);
   if (!endpoint) throw ApiError(404, fmt::format("there is nothing at {}; translations are at /translate", request.path));
   const bool get = request.method == "GET" || request.method == "HEAD", post = request.method == "POST";
-  if (!(get && endpoint->get) && !(post && endpoint->post))
+  if (!(get && endpoint->get) && !(post && endpoint->post) && endpoint->page != Page::deepl_glossaries)
     throw ApiError(405, fmt::format("{} takes {}", request.path, !endpoint->post ? "GET" : endpoint->get ? "POST or GET" : "POST"));
   const std::vector<Direction> directions = reachable(models_.directions(), options_.job.pivots);
   switch (endpoint->page) {
@@ -279,7 +284,9 @@ std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
     case Page::deepl_usage:
       return usage(exchange);
     case Page::deepl_glossary_pairs:
-      return deepl_glossary_pairs();
+      return deepl_glossary_pairs(models_.directions());
+    case Page::deepl_glossaries:
+      return glossaries(exchange);
   }
   return std::nullopt;
 }
@@ -288,6 +295,12 @@ HttpResponse Service::usage(Exchange& exchange) {
   admit(exchange, RequestValues(*exchange.request).text("auth_key").value_or(""));
   const std::lock_guard lock(keys_mutex_);
   return deepl_usage(characters_[exchange.key]);
+}
+
+HttpResponse Service::glossaries(Exchange& exchange) {
+  admit(exchange, RequestValues(*exchange.request).text("auth_key").value_or(""));
+  require_ready();
+  return glossaries_.answer(*exchange.request, exchange.key, models_.directions());
 }
 
 HttpResponse Service::metrics() {
@@ -324,8 +337,10 @@ HttpServer::Cancel Service::translate(const Ended& exchange) {
   const bool deepl = is_deepl(exchange->request->path);
   if (deepl) require_ready();  // before the models are loaded no languages are known
   exchange->query = deepl ? parse_deepl(*exchange->request, models_.directions()) : parse_translate(*exchange->request, options_.limits);
-  admit(*exchange, exchange->query->key);
+  TextQuery& query = *exchange->query;
+  admit(*exchange, query.key);
   require_ready();
+  if (!query.glossary_id.empty()) query.glossary = glossaries_.find(query.glossary_id, exchange->key, query.source, query.target);
   JobListeners listeners;
   if (exchange->query->stream) {
     listeners.more = [exchange](size_t text, const std::string& more) { exchange->tell("more", text, more); };

@@ -10,6 +10,7 @@
 #include "http/http.h"
 #include "serve/access_log.h"
 #include "serve/api_keys.h"
+#include "serve/glossaries.h"
 #include "serve/libretranslate.h"
 #include "serve/translation_job.h"
 
@@ -26,13 +27,14 @@ struct ServiceOptions {
   double deadline_seconds = 60;
   double requests_a_minute = 0;  // per address, if there are no keys; 0: no limit
   bool log_texts = false;
+  std::string glossaries;  // directory of DeepL's; "": in memory
 };
 
 class Service {
  public:
   // All arguments must outlive the service and its pending answers.
   Service(ModelSet& models, const ServiceOptions& options, AccessLog& log, Metrics& metrics)
-      : models_(models), options_(options), log_(log), metrics_(metrics) {}
+      : models_(models), options_(options), log_(log), metrics_(metrics), glossaries_(options.glossaries) {}
 
   // Answers a request, possibly later: see HttpServer::Handler.
   HttpServer::Cancel handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply);
@@ -52,6 +54,7 @@ class Service {
   HttpResponse metrics();
   HttpResponse detect(Exchange& exchange);
   HttpResponse usage(Exchange& exchange);
+  HttpResponse glossaries(Exchange& exchange);
   void count_characters(const Exchange& exchange);
   void require_ready() const;
   HttpServer::Cancel translate(const Ended& exchange);
@@ -61,6 +64,7 @@ class Service {
   const ServiceOptions options_;
   AccessLog& log_;
   Metrics& metrics_;
+  Glossaries glossaries_;
   std::atomic<bool> draining_{false};
   std::mutex keys_mutex_;
   std::shared_ptr<const ApiKeys> keys_;

@@ -262,6 +262,12 @@ void Job::submit(Group& group, size_t leg, double now) {
   std::vector<std::string> sentences;
   SearchOptions search = model->search(group.route.legs[leg], leg + 1 == group.route.legs.size() ? 1 + query_.alternatives : 1);
   search.alignment = query_.alignment;
+  if (query_.glossary && group.route.legs.size() > 1)
+    throw ApiError(400, fmt::format("Invalid request: a glossary needs a model that translates from {} to {} by itself; leave it out",
+                                    group.route.legs.front().source, group.route.legs.back().target));
+  if (query_.glossary && (search.repetition_penalty != 1 || search.prefix_bias > 0))
+    throw ApiError(400, "Invalid request: a glossary does not go with the model's repetition-penalty or prefix-bias; leave it out");
+  search.glossary = query_.glossary;
   for (const size_t i : group.texts) {
     sentences.insert(sentences.end(), parts(i, leg).begin(), parts(i, leg).end());
     const Document& document = under_way_[i].document->document();

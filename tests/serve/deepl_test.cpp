@@ -62,7 +62,7 @@ TEST(DeepL, ReadsNamesOfElements) {
 }
 
 TEST(DeepL, RefusesByNameWhatNoModelCan) {
-  for (const char* name : {"glossary_id", "style_id", "translation_memory_id"}) {
+  for (const char* name : {"style_id", "translation_memory_id"}) {
     EXPECT_EQ(refusal(fmt::format(R"(,"{}":"aaaa-bbbb")", name)),
               fmt::format("400 Parameter '{}' is not supported by this server; leave it out", name));
     EXPECT_EQ(refusal(fmt::format(R"(,"{}":"")", name)), "accepted");
@@ -96,7 +96,7 @@ TEST(DeepL, FindsLanguagesOfTheModels) {
   EXPECT_EQ(parsed(R"(,"source_lang":"PT-PT")").source, "pt-BR");
   EXPECT_EQ(parsed("").source, "auto");
   EXPECT_EQ(refusal(R"(,"source_lang":"FR")"), "400 Value for 'source_lang' not supported: FR");
-  EXPECT_EQ(deepl_glossary_pairs().body, R"({"supported_languages":[]})");
+  EXPECT_EQ(deepl_glossary_pairs(std::span(kModels).first(1)).body, R"({"supported_languages":[{"source_lang":"en","target_lang":"de"}]})");
 }
 
 }  // namespace

@@ -1,0 +1,190 @@
+#include "serve/glossaries.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "base/iso_time.h"
+#include "base/json.h"
+#include "serve/deepl.h"
+
+namespace starling {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Returns 128 random bits, as ids of DeepL look.
+std::string new_id() {
+  std::random_device random;
+  std::string id = fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+  for (const size_t at : {20, 16, 12, 8}) id.insert(at, "-");
+  return id;
+}
+
+// Returns lines with tabs for lines of comma-separated values, whose fields may stand in quotes; what follows the second field, DeepL's
+// languages, is left out.
+std::string tabs_of(std::string_view csv) {
+  std::string out;
+  size_t field = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < csv.size(); ++i) {
+    const char c = csv[i];
+    if (c == '"' && quoted && i + 1 < csv.size() && csv[i + 1] == '"')
+      out += field < 2 ? csv.substr(++i, 1) : csv.substr(++i, 0);
+    else if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      out += ++field < 2 ? "\t" : "";
+    else if (c == '\n' && !quoted)
+      out += '\n', field = 0;
+    else if (field < 2 && c != '\r')
+      out += quoted && (c == '\t' || c == '\n') ? ' ' : c;
+  }
+  return out;
+}
+
+std::shared_ptr<const Glossary> parsed(std::string_view terms) {
+  try {
+    return Glossary::parse(terms, "glossary");
+  } catch (const DataError& e) {
+    throw ApiError(400, e.what());
+  }
+}
+
+std::string specified(const RequestValues& values, const char* name) {
+  const auto value = values.text(name);
+  if (!value) throw ApiError(400, fmt::format("Value for '{}' not specified", name));
+  return *value;
+}
+
+}  // namespace
+
+Glossaries::Glossaries(std::string directory) : directory_(std::move(directory)) {
+  if (directory_.empty()) return;
+  files_->make_directories(directory_);
+  for (const std::string& name : files_->list(directory_)) {
+    if (!name.ends_with(".json")) continue;
+    const std::string path = join_path(directory_, name);
+    const Json json = Json::parse(files_->read_file(path, uint64_t{64} << 20), nullptr, false);
+    Entry e;
+    try {
+      e = {json.at("name"),
+           json.at("source_lang"),
+           json.at("target_lang"),
+           json.at("creation_time"),
+           json.at("owner"),
+           json.at("entries"),
+           {}};
+    } catch (const Json::exception&) {
+      throw DataError(fmt::format("{}: this is no glossary of the server; move it out of --glossaries", path));
+    }
+    e.glossary = Glossary::parse(e.terms, path);
+    all_.emplace(name.substr(0, name.size() - 5), std::move(e));
+  }
+}
+
+Json Glossaries::described(const All::value_type& entry) {
+  const Entry& e = entry.second;
+  return {{"glossary_id", entry.first},       {"ready", true},           {"name", e.name},
+          {"source_lang", e.source},          {"target_lang", e.target}, {"creation_time", e.created},
+          {"entry_count", e.glossary->size()}};
+}
+
+HttpResponse Glossaries::create(const RequestValues& values, const std::string& owner, std::span<const Direction> models) {
+  const std::string format = values.text("entries_format").value_or("tsv"), entries = specified(values, "entries");
+  if (format != "tsv" && format != "csv") throw ApiError(400, fmt::format("Value for 'entries_format' not supported: {}", format));
+  Entry e{.name = specified(values, "name"),
+          .source = known_language(specified(values, "source_lang"), models, "source_lang"),
+          .target = known_language(specified(values, "target_lang"), models, "target_lang"),
+          .created = iso_time(std::chrono::system_clock::now()),
+          .owner = owner,
+          .terms = format == "csv" ? tabs_of(entries) : entries,
+          .glossary = {}};
+  e.glossary = parsed(e.terms);
+  const std::lock_guard lock(mutex_);
+  size_t terms = e.glossary->size();
+  for (const auto& [id, other] : all_) terms += other.glossary->size();
+  if (terms > kMostTerms) throw ApiError(456, fmt::format("the glossaries would have more than {} terms; delete some", kMostTerms));
+  const auto added = all_.emplace(new_id(), std::move(e)).first;
+  const Entry& kept = added->second;
+  Json json = described(*added);
+  if (!directory_.empty()) {
+    try {
+      const Json file{{"name", kept.name},   {"source_lang", kept.source}, {"target_lang", kept.target}, {"creation_time", kept.created},
+                      {"owner", kept.owner}, {"entries", kept.terms}};
+      files_->replace_file(join_path(directory_, added->first + ".json"), json_text(file));
+    } catch (const Error&) {
+      all_.erase(added);
+      throw;
+    }
+  }
+  return json_response(201, json);
+}
+
+Glossaries::All::const_iterator Glossaries::at(const std::string& id, const std::string& owner) const {
+  const auto found = all_.find(id);
+  if (found == all_.end() || found->second.owner != owner) throw ApiError(404, "Glossary not found");
+  return found;
+}
+
+HttpResponse Glossaries::answer(const HttpRequest& request, const std::string& owner, std::span<const Direction> models) {
+  constexpr std::string_view kAll = "/v2/glossaries", kEntries = "/entries";
+  std::string id = request.path.substr(std::min(kAll.size() + 1, request.path.size()));
+  const bool entries = id.ends_with(kEntries), get = request.method == "GET" || request.method == "HEAD";
+  if (entries) id.resize(id.size() - kEntries.size());
+  if (id.empty() && request.method == "POST") return create(RequestValues(request), owner, models);
+  const std::lock_guard lock(mutex_);
+  if (id.empty() && get) {
+    Json list = Json::array();
+    for (const auto& entry : all_)
+      if (entry.second.owner == owner) list.push_back(described(entry));
+    return json_response(200, {{"glossaries", list}});
+  }
+  if (id.empty()) throw ApiError(405, fmt::format("{} takes GET and POST", request.path));
+  const auto found = at(id, owner);
+  if (entries && get) return {200, found->second.terms, "text/tab-separated-values; charset=utf-8", {}};
+  if (get) return json_response(200, described(*found));
+  if (entries || request.method != "DELETE") throw ApiError(405, fmt::format("{} takes GET{}", request.path, entries ? "" : " and DELETE"));
+  if (!directory_.empty()) files_->remove(join_path(directory_, id + ".json"));
+  all_.erase(found);
+  return {204, "", "", {}};
+}
+
+std::shared_ptr<const Glossary> Glossaries::find(const std::string& id, const std::string& owner, const std::string& source,
+                                                 const std::string& target) const {
+  if (source == "auto") throw ApiError(400, "'glossary_id' needs 'source_lang'; send it too");
+  const std::lock_guard lock(mutex_);
+  const Entry& e = at(id, owner)->second;
+  if (e.source != source || e.target != target)
+    throw ApiError(400, fmt::format("the glossary is for {} to {}, and the request for {} to {}", e.source, e.target, source, target));
+  return e.glossary;
+}
+
+std::shared_ptr<const Glossary> glossary_of(const RequestValues& values) {
+  constexpr size_t kMost = 1000;  // terms of a request
+  std::string terms;
+  if (const auto object = values.object("glossary")) {
+    const auto in_line = [](std::string text) {
+      for (char& c : text) c = c == '\t' || c == '\n' ? ' ' : c;
+      return text;
+    };
+    for (const auto& [term, translation] : object->items()) {
+      terms += in_line(term);
+      const nlohmann::json spellings = translation.is_array() ? translation : nlohmann::json::array({translation});
+      for (const auto& spelling : spellings) {
+        if (!spelling.is_string()) throw ApiError(400, fmt::format("Invalid request: the glossary's translation of '{}' is no text", term));
+        terms += "\t" + in_line(spelling.get<std::string>());
+      }
+      terms += '\n';
+    }
+  } else if (const auto text = values.text("glossary")) {
+    terms = *text;
+  }
+  if (terms.empty()) return nullptr;
+  const auto glossary = parsed(terms);
+  if (glossary->size() > kMost)
+    throw ApiError(400, fmt::format("Invalid request: the glossary has {} terms, and a request may have {}", glossary->size(), kMost));
+  return glossary;
+}
+
+}  // namespace starling
