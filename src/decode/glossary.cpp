@@ -12,6 +12,7 @@
 #include "base/hash64.h"
 #include "base/text_files.h"
 #include "base/utf8.h"
+#include "document/markup.h"
 #include "text/script.h"
 #include "text/unicode.h"
 
@@ -159,6 +160,8 @@ TermSpeller::TermSpeller(const Vocabulary& target) : target_(target), mark_(targ
     const bool special = piece.empty() || piece.front() == U'<';  // <0xE4>, </s>
     shapes->continues.push_back(!special && is_of_word(piece.front()) && piece.front() != U'\u2581');
     shapes->opens.push_back(!special && (!is_of_word(piece.back()) || piece.back() == U'\u2581'));
+    shapes->ends.push_back(!special && is_final_mark(piece.back()));
+    shapes->counts.push_back(!special && character_class(piece.back()) == CharacterClass::number);
   }
   shapes_ = std::move(shapes);
 }

@@ -61,7 +61,8 @@ void Search::choose_with_terms(Sentence& s) {
       for (int64_t rank = 0; rank < std::min(s.examined, k_); ++rank) {
         const auto at = static_cast<size_t>(l.row * k_ + rank);
         const int32_t token = indices_[at];
-        if (std::none_of(nearer.begin(), nearer.end(), [&](const auto& each) { return each.first == token; }) && allowed(s, l, token))
+        if (std::none_of(nearer.begin(), nearer.end(), [&](const auto& each) { return each.first == token; }) && allowed(s, l, token) &&
+            !terms.ends_too_early(l.terms, token))
           add(live, token, values_[at]);
       }
     }

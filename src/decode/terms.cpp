@@ -62,6 +62,7 @@ Terms::State Terms::after(State s, int32_t token) const {
     break;
   }
   s.opened = shapes_->opens[t];
+  s.number = !shapes_->counts.empty() && shapes_->counts[t];
   return s;
 }
 

@@ -14,6 +14,8 @@ namespace starling {
 struct PieceShapes {
   std::vector<bool> continues;  // begins with a letter or digit and without a space
   std::vector<bool> opens;      // ends with something else than a letter or digit, so that a word may begin behind it without a space
+  std::vector<bool> ends;       // ends with a mark that ends sentences; empty: none does
+  std::vector<bool> counts;     // ends with a digit, behind which such a mark ends nothing; empty: none does
 };
 
 class Terms {
@@ -25,10 +27,11 @@ class Terms {
   };
   // What a hypothesis has of the terms.
   struct State {
-    uint32_t met = 0;    // a bit for each term
-    int32_t node = 0;    // of the tree of spellings
-    int32_t last = -1;   // the term that ends with the last token, unless its word goes on
-    bool opened = true;  // the last token opens
+    uint32_t met = 0;     // a bit for each term
+    int32_t node = 0;     // of the tree of spellings
+    int32_t last = -1;    // the term that ends with the last token, unless its word goes on
+    bool opened = true;   // the last token opens
+    bool number = false;  // the last token counts
   };
   static constexpr size_t kMost = 32;
 
@@ -38,6 +41,10 @@ class Terms {
   State after(State state, int32_t token) const;
   bool complete(const State& state) const { return state.met == all_; }
   int missing(const State& state) const { return __builtin_popcount(all_ & ~state.met); }
+  /// Returns whether a token would end a sentence, in which case what still lacks terms would be said behind it.
+  bool ends_too_early(const State& before, int32_t token) const {
+    return before.met != all_ && !before.number && !shapes_->ends.empty() && shapes_->ends[static_cast<size_t>(token)];
+  }
   /// Appends the tokens that bring a hypothesis nearer to the terms that it lacks: those that go on with a spelling that has begun, or else
   /// begin one.
   void append_next(const State& state, std::vector<int32_t>& tokens) const;

@@ -21,6 +21,14 @@ std::string new_id() {
   return id;
 }
 
+// Returns the time as DeepL writes it, whose clients insist on the fraction of the second.
+std::string time_now() {
+  const auto now = std::chrono::system_clock::now();
+  const auto fraction = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1'000'000;
+  std::string time = iso_time(now);
+  return time.insert(time.size() - 1, fmt::format(".{:06}", fraction));
+}
+
 // Returns lines with tabs for lines of comma-separated values, whose fields may stand in quotes; what follows the second field, DeepL's
 // languages, is left out.
 std::string tabs_of(std::string_view csv) {
@@ -96,7 +104,7 @@ HttpResponse Glossaries::create(const RequestValues& values, const std::string& 
   Entry e{.name = specified(values, "name"),
           .source = known_language(specified(values, "source_lang"), models, "source_lang"),
           .target = known_language(specified(values, "target_lang"), models, "target_lang"),
-          .created = iso_time(std::chrono::system_clock::now()),
+          .created = time_now(),
           .owner = owner,
           .terms = format == "csv" ? tabs_of(entries) : entries,
           .glossary = {}};

@@ -72,6 +72,17 @@ TEST(Terms, OfTheSameNameAreCountedOneByOne) {
   EXPECT_THAT(next(terms, {3, 6, 4, 3, 6}), ElementsAre());
 }
 
+TEST(Terms, AreSaidBeforeTheSentenceEnds) {
+  auto with_marks = std::make_shared<PieceShapes>(*shapes());
+  with_marks->ends = {false, false, false, false, false, false, false, false, true};
+  with_marks->counts = {false, false, false, false, false, true, false, false, false};
+  const Terms terms({{{{3, 6}}}}, with_marks);
+  EXPECT_TRUE(terms.ends_too_early(after(terms, {4}), 8));
+  EXPECT_FALSE(terms.ends_too_early(after(terms, {4}), 4));
+  EXPECT_FALSE(terms.ends_too_early(after(terms, {5}), 8)) << "3.";
+  EXPECT_FALSE(terms.ends_too_early(after(terms, {3, 6}), 8));
+}
+
 bool contains(const std::vector<int32_t>& tokens, const std::vector<int32_t>& part) { return !std::ranges::search(tokens, part).empty(); }
 
 // The best translation of at most five tokens that has the terms, by trying all; the search has a place for each.

@@ -40,6 +40,7 @@ TEST_F(GlossariesTest, AreCreatedUsedListedAndDeleted) {
   EXPECT_EQ(made.json()["entry_count"], 2);
   EXPECT_EQ(made.json()["source_lang"], "en");
   EXPECT_EQ(id.size(), 36u);
+  EXPECT_THAT(made.json()["creation_time"].get<std::string>(), testing::ContainsRegex("^[-0-9]+T[:0-9]+\\.[0-9]{6}Z$"));
   EXPECT_EQ(ask(url("/v2/glossaries")).json()["glossaries"], Json::array({made.json()}));
   EXPECT_EQ(ask(url("/v2/glossaries/" + id)).json(), made.json());
   EXPECT_EQ(ask(url("/v2/glossaries/" + id + "/entries")).body, "dog\tWasserhund\nhouse\tHaus");
