@@ -21,6 +21,7 @@
 #include "comm/threads.h"
 #include "comm/world.h"
 #include "data/line_queue.h"
+#include "data/line_reader.h"
 #include "data/whole_text.h"
 #include "decode/document_translation.h"
 #include "decode/framing.h"
@@ -125,6 +126,8 @@ void refuse_own_inputs(const TranslateArguments& a, const std::string& written, 
   std::vector<NamedPath> inputs;
   for (const std::string& input : a.inputs) inputs.push_back({input == "-" ? "standard input" : "--input", input});
   if (!model.empty()) inputs.push_back({"--model", model});
+  if (!a.prefix_file.empty()) inputs.push_back({"--prefix-file", a.prefix_file});
+  if (!a.glossary.empty()) inputs.push_back({"--glossary", a.glossary});
   for (const std::string& path : {a.output, written}) refuse_own_input({path == "-" ? "standard output" : "--output", path}, inputs);
   refuse_run_files({a.output == "-" ? "standard output" : "--output", a.output});
 }
@@ -164,6 +167,18 @@ std::vector<std::string> cut_beginnings(std::vector<std::string>& lines, const s
     if (tab != std::string::npos) line.resize(tab);
   }
   lines.resize(beginnings.size());
+  return beginnings;
+}
+
+// Returns the beginnings of the next lines, in the same way. There must be as many as lines in all.
+std::vector<std::string> next_beginnings(std::optional<LineReader>& file, std::vector<std::string>& lines, std::string& wrong) {
+  std::vector<std::string> beginnings;
+  std::string_view line;
+  while (file && beginnings.size() < lines.size() && file->next(line)) beginnings.emplace_back(line);
+  if (file && beginnings.size() < lines.size())
+    wrong = fmt::format("{}: {} for more lines of input; give one for each, which may be empty", file->path(),
+                        counted(file->line_number(), "beginning"));
+  if (file) lines.resize(beginnings.size());
   return beginnings;
 }
 
@@ -248,6 +263,8 @@ void run_translate(const TranslateArguments& a) {
                           progress->count(output.count() + std::llround(share * static_cast<double>(lines_under_way)),
                                           queue->expected_lines(bytes), "sentences");
                         }});
+  std::optional<LineReader> prefixes;
+  if (!a.prefix_file.empty()) prefixes.emplace(a.prefix_file);
   const auto take = [&] { return a.document ? std::vector<std::string>() : shards.lines([&] { return queue->take(window); }); };
   try {
     if (a.document)
@@ -262,6 +279,7 @@ void run_translate(const TranslateArguments& a) {
       std::vector<std::string> beginnings;
       const bool named = a.inputs.size() == 1 && a.inputs[0] != "-";
       if (a.tsv) beginnings = cut_beginnings(lines, named ? a.inputs[0] : "input", output.count() + 1, wrong);
+      if (prefixes) beginnings = next_beginnings(prefixes, lines, wrong);
       const bool texts = !a.all_lines && !a.form.source_pieces && !a.form.target_pieces;
       const std::vector<std::string> kept = texts ? take_lines_without_letters(lines, beginnings) : std::vector<std::string>(lines.size());
       auto translations = translator.translate(lines, beginnings);
@@ -282,6 +300,8 @@ void run_translate(const TranslateArguments& a) {
     output.close();
     write.done(a.output == "-" ? "" : fmt::format("{} is complete", a.output));
   }
+  if (std::string_view line; prefixes && prefixes->next(line))
+    tell("warning: {} has more beginnings than the input has lines\n", a.prefix_file);
   tell("{}{}", translator.tag_warning(), translator.piece_warning());
   if (translator.missing_terms() > 0)
     tell("warning: {} of the glossary could not be placed; raise --beam\n", counted(translator.missing_terms(), "term"));

@@ -26,6 +26,7 @@ void check_document(const TranslateArguments& a) {
                                                     {a.lines.scores.has_value(), "--word-scores"},
                                                     {a.confidence, "--confidence"},
                                                     {a.tsv, "--tsv"},
+                                                    {!a.prefix_file.empty(), "--prefix-file"},
                                                     {a.form.source_pieces, "--source-pieces"},
                                                     {a.form.target_pieces, "--target-pieces"}};
   for (const auto& [given, option] : for_lines)
@@ -46,7 +47,9 @@ void check_models_and_sampling(const TranslateArguments& a) {
         "--glossary is for text that one model searches translations of; leave out --sampling, --source-pieces, --target-pieces, "
         "--parallel.tensor and further --model");
   if (!a.sampling) return;
-  if (a.tsv) throw ConfigError("--tsv gives each translation a beginning, and --sampling draws at random; leave out one of the two");
+  if (a.tsv || !a.prefix_file.empty())
+    throw ConfigError(
+        "--tsv and --prefix-file give each translation a beginning, and --sampling draws at random; leave out one of the two");
   if (a.models.size() > 1) throw ConfigError("--sampling draws from one model; leave it out, or all but one --model");
   if (a.search.given("beam")) throw ConfigError("--beam searches, and --sampling draws at random; leave out one of the two");
   if (a.lines.alignment || a.lines.soft_alignment || a.lines.scores)
@@ -107,8 +110,12 @@ void add_line_options(CLI::App& verb, TranslateArguments& a) {
       "--confidence", a.confidence,
       "follows each text with ||| Confidence= and the share of its words that is probably right, WordConfidence= and how probably "
       "each of them is; needs starling calibrate");
+  CLI::Option* prefix_file =
+      verb.add_option("--prefix-file", a.prefix_file, "file of the texts that the translations begin with, one for each line of the input")
+          ->group(kFurtherGroup);
   verb.add_flag("--tsv", a.tsv, "each line of the input is a source and, after a tab, the text that its translation begins with")
-      ->group(kFurtherGroup);
+      ->group(kFurtherGroup)
+      ->excludes(prefix_file);
   verb.add_flag("--source-pieces", a.form.source_pieces, "the input is pieces of the source vocabulary with spaces between them")
       ->group(kFurtherGroup);
   verb.add_flag("--target-pieces", a.form.target_pieces,

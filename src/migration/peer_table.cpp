@@ -397,7 +397,7 @@ constexpr PeerName kNames[] = {
     {"force-decode", "M", "", "translate --tsv", "the beginning follows its source on the same line, after a tab"},
     {"tsv-fields", "M", "", "translate --tsv", "two: a source and the beginning of its translation"},
     {"prefix-size", "F", "", "translate --tsv", "the beginning itself follows its source on the same line, after a tab"},
-    {"tgt_file_prefix", "O", "", "translate --tsv", "the beginning follows its source on the same line, after a tab"},
+    {"tgt_file_prefix", "O", "", "translate --prefix-file", "a file of beginnings, one for each line"},
     {"gemm-type", "M", "", "translate --precision", "int8 for a model that 'starling quantize' has made"},
     {"int8", "O", "", "translate --precision", "int8 for a model that 'starling quantize' has made"},
     {"output-sampling", "M", "", "translate --sampling", "--sampling-top-k and --sampling-temperature have the numbers"},

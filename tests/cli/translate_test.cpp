@@ -180,6 +180,11 @@ TEST_F(Translate, EachLineMayHaveABeginning) {
   const std::string plain = translate("-i text");
   write("tsv", "A rock climber climbs a large rock.\t\n\nA dog is running on the beach.\tEin Hund im\n");
   const std::vector<std::string> begun = lines(translate("-i tsv --tsv"));
+  write("sources", "A rock climber climbs a large rock.\n\nA dog is running on the beach.\n"), write("prefixes", "\n\nEin Hund im\n");
+  EXPECT_EQ(lines(translate("-i sources --prefix-file prefixes")), begun);
+  write("prefixes", "x\n");
+  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model -i sources --prefix-file prefixes").text,
+              HasSubstr("prefixes: 1 beginning for more lines of input"));
   ASSERT_EQ(begun.size(), 3u);
   EXPECT_EQ(begun[0], lines(plain)[0]);
   EXPECT_EQ(begun[1], "");
