@@ -128,6 +128,7 @@ void refuse_own_inputs(const TranslateArguments& a, const std::string& written, 
   if (!model.empty()) inputs.push_back({"--model", model});
   if (!a.prefix_file.empty()) inputs.push_back({"--prefix-file", a.prefix_file});
   if (!a.glossary.empty()) inputs.push_back({"--glossary", a.glossary});
+  if (!a.memory.empty()) inputs.push_back({"--memory", a.memory});
   for (const std::string& path : {a.output, written}) refuse_own_input({path == "-" ? "standard output" : "--output", path}, inputs);
   refuse_run_files({a.output == "-" ? "standard output" : "--output", a.output});
 }
@@ -246,6 +247,7 @@ void run_translate(const TranslateArguments& a) {
   if (!a.source_language.empty()) languages.source = a.source_language;
   if (!a.target_language.empty()) languages.target = a.target_language;
   const int64_t most_tokens = std::min(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens, translator.most_text_tokens());
+  if (!a.memory.empty()) translator.set_translation_memory(TranslationMemory::load(a.memory, languages.source, languages.target));
   DocumentTranslation documents(translator, loaded.description.vocabularies, languages, most_tokens);
   size_t document = 0;  // of the inputs
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
@@ -303,6 +305,8 @@ void run_translate(const TranslateArguments& a) {
   if (std::string_view line; prefixes && prefixes->next(line))
     tell("warning: {} has more beginnings than the input has lines\n", a.prefix_file);
   tell("{}{}", translator.tag_warning(), translator.piece_warning());
+  if (!a.memory.empty() && !a.quiet)
+    tell("{} came from {}\n", counted(translator.from_memory(), a.document ? "sentence" : "line"), a.memory);
   if (translator.missing_terms() > 0)
     tell("warning: {} of the glossary could not be placed; raise --beam\n", counted(translator.missing_terms(), "term"));
   if (translator.truncated() > 0) tell("{}", cut_warning(translator, a.max_source_tokens));

@@ -46,6 +46,8 @@ void check_models_and_sampling(const TranslateArguments& a) {
     throw ConfigError(
         "--glossary is for text that one model searches translations of; leave out --sampling, --source-pieces, --target-pieces, "
         "--parallel.tensor and further --model");
+  if (!a.memory.empty() && (a.form.source_pieces || a.form.target_pieces || a.tsv || !a.prefix_file.empty()))
+    throw ConfigError("--memory is for text; leave out --source-pieces, --target-pieces, --tsv and --prefix-file");
   if (!a.sampling) return;
   if (a.tsv || !a.prefix_file.empty())
     throw ConfigError(
@@ -161,6 +163,8 @@ CLI::App* add_translate_arguments(CLI::App& app, const std::shared_ptr<Translate
       ->check(CLI::IsMember(document_formats()))
       ->capture_default_str();
   add_target_language_option(*sub, a->target_language);
+  sub->add_option("--memory", a->memory,
+                  "translation memory, TMX or lines with tabs: lines, or sentences of documents, that are in it get its translation");
   sub->add_option(
       "--glossary", a->glossary,
       "file of terms that must be translated as it says: lines of a term, a tab and its translation (docs/guides/glossaries.md)");

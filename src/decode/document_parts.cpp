@@ -43,7 +43,8 @@ AlignedText SentenceParts::join_sentence(size_t sentence, std::span<const PartTr
   std::vector<AlignedText> of_parts;
   for (size_t i = 0; i < translations.size(); ++i) {
     const PartTranslation& t = translations[i];
-    of_parts.push_back(links ? align(text_tokens(parts_[first + i], source), target, t.hypothesis) : AlignedText{t.text, {}});
+    of_parts.push_back(links && !t.hypothesis.tokens.empty() ? align(text_tokens(parts_[first + i], source), target, t.hypothesis)
+                                                             : AlignedText{t.text, {}});
   }
   return joined_parts(std::span(parts_).subspan(first, translations.size()), of_parts);
 }

@@ -21,7 +21,9 @@ void DocumentTranslation::translate(const std::string& whole, const std::string&
     const size_t end = line == std::string::npos ? whole.size() : line + 1;
     unit.text = whole.substr(begin, end - begin);
     int64_t sentences = 0;
-    write(translate_texts({&unit, 1}, static_cast<double>(end - begin) / static_cast<double>(whole.size()), sentences).front(), sentences);
+    const double share = static_cast<double>(end - begin) / static_cast<double>(whole.size());
+    const std::string translation = translate_texts({&unit, 1}, share, sentences).front();
+    write(translation, sentences);
     begin = end;
   }
 }

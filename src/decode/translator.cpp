@@ -288,7 +288,25 @@ void Translator::stop_if_asked() {
   if (watch_.stop && shards && any_shard(shards, watch_.stop())) throw TranslationStopped();
 }
 
-std::vector<std::vector<Translation>> Translator::translate(std::span<const std::string> lines, std::span<const std::string> beginnings) {
+std::vector<const std::string*> Translator::take_from_memory(std::vector<std::string>& lines) {
+  std::vector<const std::string*> found(lines.size());
+  for (size_t i = 0; i < lines.size(); ++i)
+    if ((found[i] = translation_memory_->find(lines[i]))) lines[i].clear(), ++from_memory_;
+  return found;
+}
+
+std::vector<std::vector<Translation>> Translator::translate(std::span<const std::string> all, std::span<const std::string> beginnings) {
+  if (!translation_memory_ || !beginnings.empty()) return translate_lines(all, beginnings);
+  std::vector<std::string> lines(all.begin(), all.end());
+  const std::vector<const std::string*> found = take_from_memory(lines);
+  auto translations = translate_lines(lines, beginnings);
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (found[i]) translations[i].front().text = *found[i];
+  return translations;
+}
+
+std::vector<std::vector<Translation>> Translator::translate_lines(std::span<const std::string> lines,
+                                                                  std::span<const std::string> beginnings) {
   std::vector<Sources> sources;
   sources.push_back(encode(lines));
   for (const EnsembleMember& m : others_) {

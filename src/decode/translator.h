@@ -14,6 +14,7 @@
 #include "decode/glossary.h"
 #include "decode/sampling.h"
 #include "decode/search_need.h"
+#include "formats/translation_memory.h"
 
 namespace starling {
 
@@ -110,6 +111,8 @@ class Translator {
   void set_form(Form form) { form_ = form; }
   // From now on translations contain the terms of a glossary that are in their sources; null: none. With one model that is not sharded.
   void set_glossary(std::shared_ptr<const Glossary> glossary);
+  // From now on lines that are in a memory get its translation, without scores and alignment; null: none.
+  void set_translation_memory(std::shared_ptr<const TranslationMemory> memory) { translation_memory_ = std::move(memory); }
   // The weights of an ensemble's models, which sum to 1.
   void set_weights(std::vector<double> weights) { weights_ = std::move(weights); }
   void set_memory(SearchMemory memory) { memory_ = std::move(memory); }
@@ -124,6 +127,7 @@ class Translator {
   int64_t most_source_tokens() const { return max_source_tokens_; }  // with the prefix
   int64_t truncated() const { return truncated_; }                   // number of lines cut so far
   int64_t beginnings_cut() const { return beginnings_cut_; }         // number of beginnings cut so far
+  int64_t from_memory() const { return from_memory_; }               // number of lines so far
   int64_t missing_terms() const { return missing_terms_; }           // of the glossary, in the best translations so far
   int64_t output_tokens() const { return output_tokens_; }           // of the best translations so far, including ends of sentences
   SearchWork work() const;                                           // so far
@@ -147,6 +151,9 @@ class Translator {
   std::vector<SearchNeed> largest_needs(const Batches& batches, std::span<const Sources> sources);
   std::vector<int32_t> source_of(std::string_view line, const Vocabulary& from, const SearchOptions& options, int64_t most,
                                  bool& cut) const;
+  std::vector<std::vector<Translation>> translate_lines(std::span<const std::string> lines, std::span<const std::string> beginnings);
+  // Empties the lines that are in the memory, and returns their translations; null for the others.
+  std::vector<const std::string*> take_from_memory(std::vector<std::string>& lines);
   std::vector<SearchOptions> with_beginnings(std::span<const std::string> beginnings);
   // Adds to the options of each line, of which there are none as long as all have the same, those of its terms.
   void add_terms(std::span<const std::string> lines, std::vector<SearchOptions>& options) const;
@@ -170,13 +177,14 @@ class Translator {
   std::optional<Sampling> sampling_;
   Form form_;
   std::optional<TermSpeller> speller_;
+  std::shared_ptr<const TranslationMemory> translation_memory_;
   std::vector<double> weights_;
   int64_t widest_ = 1;        // beam of the sentences under way
   int64_t lines_before_ = 0;  // of earlier calls
   SearchMemory memory_;
   TranslatorWatch watch_;
   int64_t batch_sentences_, max_source_tokens_;
-  int64_t truncated_ = 0, beginnings_cut_ = 0, missing_terms_ = 0, output_tokens_ = 0;
+  int64_t truncated_ = 0, beginnings_cut_ = 0, from_memory_ = 0, missing_terms_ = 0, output_tokens_ = 0;
   int64_t granted_ = 0;  // bytes that earlier searches used and that the workers keep for the next one
 };
 

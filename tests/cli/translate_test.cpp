@@ -176,6 +176,19 @@ std::vector<double> numbers(const std::string& text, char between = ' ') {
   return all;
 }
 
+TEST_F(Translate, SentencesComeFromAMemory) {
+  const std::string plain = translate("-i text");
+  write("memory", "A dog is running on the beach.\tDa rennt ein Hund.\n");
+  write("text2", "A dog is running on the  beach.\nA dog is standing in the sand.\n");
+  const ShellOutcome ended = run("translate --model " + kFixtures + "/pre/model -i text2 --memory memory --precision f32");
+  EXPECT_THAT(ended.text, HasSubstr("Da rennt ein Hund."));
+  EXPECT_THAT(ended.text, HasSubstr("1 line came from memory"));
+  write("page", "<p><b>A dog</b> is running on the beach.</p>");
+  EXPECT_EQ(translate("--document --format html -i page --memory memory"), "<p><b>Da</b> rennt ein Hund.</p>");
+  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model -i text2 --memory text2").text,
+              HasSubstr("text2:1: a memory is a TMX file"));
+}
+
 TEST_F(Translate, EachLineMayHaveABeginning) {
   const std::string plain = translate("-i text");
   write("tsv", "A rock climber climbs a large rock.\t\n\nA dog is running on the beach.\tEin Hund im\n");
