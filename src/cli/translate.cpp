@@ -272,7 +272,7 @@ void run_translate(const TranslateArguments& a) {
     if (a.document)
       for (; document < a.inputs.size(); ++document) {
         const std::string text = read_whole_text(a.inputs[document]);
-        documents.translate(text, a.format == "auto" ? file_format(text, a.inputs[document]) : a.format,
+        documents.translate(text, a.format == "auto" ? file_format(text, a.inputs[document]) : a.format, a.inputs[document],
                             [&](const std::string& piece, int64_t sentences) { output.write(piece, sentences); });
       }
     for (std::vector<std::string> lines = take(); !lines.empty(); lines = take()) {

@@ -158,8 +158,8 @@ CLI::App* add_translate_arguments(CLI::App& app, const std::shared_ptr<Translate
   sub->add_flag("--document", a->document,
                 "each input is a document: its sentences are found and translated, everything else stays (docs/guides/documents.md)");
   sub->add_option("--format", a->format,
-                  "of documents: text; html and xml, whose tags are kept and moved with their words; subtitles (SubRip, WebVTT); auto: "
-                  "by the input's first bytes and its name")
+                  "of documents: text; html and xml, whose tags are kept and moved with their words; one of the "
+                  "other formats of docs/guides/documents.md; auto: by the input's first bytes and its name")
       ->check(CLI::IsMember(document_formats()))
       ->capture_default_str();
   add_target_language_option(*sub, a->target_language);

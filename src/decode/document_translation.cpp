@@ -1,19 +1,35 @@
 #include "decode/document_translation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
+
+#include "base/error.h"
 
 namespace starling {
 namespace {
 
 constexpr size_t kPiece = size_t{1} << 18;  // bytes that are translated at once
 
+// Opens a file of units; messages that begin with a line get the path in front of it.
+std::unique_ptr<UnitFile> open_named(const std::string& format, const std::string& bytes, const Languages& languages,
+                                     const std::string& path) {
+  try {
+    return open_unit_file(format, bytes, languages);
+  } catch (const DataError& e) {
+    const std::string_view why = e.what(), line = "line ";
+    const bool has_line = why.starts_with(line);
+    throw DataError(fmt::format("{}:{}{}", path, has_line ? "" : " ", has_line ? why.substr(line.size()) : why));
+  }
+}
+
 }  // namespace
 
-void DocumentTranslation::translate(const std::string& whole, const std::string& format, const Write& write) {
+void DocumentTranslation::translate(const std::string& whole, const std::string& format, const std::string& path, const Write& write) {
   begun_ = ends_ = 0;
-  if (const auto file = open_unit_file(format, whole, languages_)) return translate_units(*file, write);
+  if (const auto file = open_named(format, whole, languages_, path)) return translate_units(*file, write);
   const bool tagged = format != "text";
   TextUnit unit{.format = format == "html" ? DocumentFormat::html : tagged ? DocumentFormat::xml : DocumentFormat::text};
   for (size_t begin = 0; begin < whole.size();) {

@@ -23,8 +23,8 @@ class DocumentTranslation {
       : translator_(translator), vocabularies_(vocabularies), languages_(std::move(languages)), most_tokens_(most_tokens) {}
 
   /// Translates a text of a format of file_format(). Sentences never span lines, so plain text is written in pieces; all other formats
-  /// are written as a whole.
-  void translate(const std::string& whole, const std::string& format, const Write& write);
+  /// are written as a whole. Throws DataError, with `path` and the line, for a broken file.
+  void translate(const std::string& whole, const std::string& format, const std::string& path, const Write& write);
   /// Returns the translated fraction of the present text, 0 to 1, given that of what the translator works on.
   double share(double of_piece) const { return begun_ + of_piece * (ends_ - begun_); }
   /// Returns the number of sentences so far that were translated in parts.

@@ -20,7 +20,7 @@ struct Known {
 constexpr Known kKnown[] = {
     {"", " html htm xhtml ", "<!doctype html", "html"},
     {"", "", "<html", "html"},
-    {"XLIFF", " xlf xliff sdlxliff mqxliff ", "", ""},
+    {"XLIFF", " xlf xliff sdlxliff mqxliff ", "", "xliff"},
     {"TMX", " tmx ", "", ""},
     {"Qt Linguist", " ts ", "", ""},
     {"Markdown", " md markdown mdx ", "", ""},
@@ -44,7 +44,7 @@ constexpr Known kKnown[] = {
 
 }  // namespace
 
-std::vector<std::string> document_formats() { return {"auto", "text", "html", "xml", "subtitles"}; }
+std::vector<std::string> document_formats() { return {"auto", "text", "html", "xml", "subtitles", "xliff"}; }
 
 std::string file_format(std::string_view text, const std::string& path) {
   if (is_subtitles(text)) return "subtitles";

@@ -1,0 +1,203 @@
+#include "formats/unit_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "document/plain_tags.h"
+#include "document/sentences.h"
+
+namespace starling {
+
+void UnitText::add_text(std::string_view text) {
+  append_escaped(xml_, text);
+  words_ += text;
+}
+
+void UnitText::add_with_tags(std::string_view text, const Encode& encode) {
+  const std::vector<HtmlToken> tokens = scan_plain_tags(text);
+  std::map<size_t, size_t> pairs;  // by the token that opens
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const HtmlToken& token = tokens[i];
+    const std::string_view bytes = text.substr(token.begin, token.end - token.begin);
+    std::string written;
+    if (token.kind == HtmlToken::text)
+      add_text(bytes);
+    else
+      encode(written, 0, bytes);
+    if (token.kind == HtmlToken::text) continue;
+    if (token.separates)
+      add_separator(std::move(written));
+    else if (token.partner == SIZE_MAX)
+      add_single(std::move(written));
+    else if (token.kind == HtmlToken::open)
+      pairs[i] = open(std::move(written));
+    else
+      close(pairs[token.partner], std::move(written));
+  }
+}
+
+void UnitText::add_html(std::string_view html, const Encode& encode) {
+  html_ = true;
+  const std::vector<HtmlToken> tokens = scan_html(html);
+  std::map<size_t, size_t> pairs;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const HtmlToken& token = tokens[i];
+    const bool skipped = token.untouched && token.partner != SIZE_MAX;
+    const std::string_view bytes = html.substr(token.begin, (skipped ? tokens[token.partner].end : token.end) - token.begin);
+    if (token.kind == HtmlToken::text) {
+      for (size_t at = 0; at < bytes.size();) {
+        const HtmlEntity entity = bytes[at] == '&' ? html_entity(bytes.substr(at)) : HtmlEntity();
+        if (entity.length > 0 && entity.text.empty()) {  // unknown
+          std::string written;
+          encode(written, 0, bytes.substr(at, entity.length));
+          add_single(std::move(written));
+        } else {
+          add_text(entity.length > 0 ? entity.text : bytes.substr(at, 1));
+        }
+        at += std::max<size_t>(entity.length, 1);
+      }
+      continue;
+    }
+    std::string written;
+    encode(written, 0, bytes);
+    if (token.separates)
+      add_separator(std::move(written));
+    else if (skipped)
+      add_kept(std::move(written), html.substr(token.end, tokens[token.partner].begin - token.end));
+    else if (token.partner == SIZE_MAX)
+      add_single(std::move(written));
+    else if (token.kind == HtmlToken::open)
+      pairs[i] = open(std::move(written));
+    else if (const auto pair = pairs.find(token.partner); pair != pairs.end())
+      close(pair->second, std::move(written));
+    else
+      add_single(std::move(written));
+    if (skipped) i = token.partner;
+  }
+}
+
+void UnitText::add_empty(const char* name, Fragments fragments) {
+  xml_ += fmt::format("<{} n=\"{}\"/>", name, parts_.size());
+  words_ += ' ';
+  parts_.push_back(std::move(fragments));
+}
+
+void UnitText::add_kept(std::string bytes, std::string_view shown) {
+  xml_ += fmt::format("<k n=\"{}\">", parts_.size());
+  append_escaped(xml_, shown);
+  xml_ += "</k>";
+  words_ += ' ';
+  parts_.push_back({{std::move(bytes)}});
+}
+
+size_t UnitText::open(std::string bytes) {
+  xml_ += fmt::format("<g{}>", parts_.size());
+  parts_.push_back({{std::move(bytes)}});
+  parts_.push_back({});
+  return parts_.size() - 2;
+}
+
+void UnitText::close(size_t pair, std::string bytes) {
+  xml_ += fmt::format("</g{}>", pair);
+  parts_[pair + 1] = {{std::move(bytes)}};
+}
+
+bool UnitText::has_words() const { return has_letter(words_); }
+
+TextUnit UnitText::unit(SentenceEnds ends) const {
+  TextUnit unit{xml_, DocumentFormat::xml, {}};
+  unit.options.ends = ends;
+  unit.options.tags = {{"k"}, {"s"}, {}, false};
+  return unit;
+}
+
+void UnitText::append(std::string& out, std::string_view translation, const Encode& encode,
+                      const std::function<void(std::string& out, size_t unit)>& nested) const {
+  const size_t begin = out.size();
+  std::string text;
+  const auto flush = [&] {
+    std::string html;
+    if (html_) append_escaped(html, text);
+    if (!text.empty()) encode(out, begin, html_ ? html : text);
+    text.clear();
+  };
+  for (size_t at = 0; at < translation.size();) {
+    const std::string_view rest = translation.substr(at);
+    if (rest[0] == '&') {
+      const HtmlEntity entity = html_entity(rest);
+      text += entity.length > 0 ? entity.text : "&";
+      at += std::max<size_t>(entity.length, 1);
+      continue;
+    }
+    if (rest[0] != '<') {
+      text += rest[0];
+      ++at;
+      continue;
+    }
+    flush();
+    size_t end = std::min(rest.find('>'), rest.size() - 1), number = 0;
+    const bool closes = rest.starts_with("</");
+    const size_t digits = std::min(rest.find_first_of("0123456789"), rest.size());
+    std::from_chars(rest.data() + digits, rest.data() + rest.size(), number);
+    CHECK(digits < end && number + closes < parts_.size(), "the translation of a unit has the tag {}", rest.substr(0, end + 1));
+    if (rest.starts_with("<k")) end = std::min(rest.find("</k>"), rest.size() - 4) + 3;
+    for (const Fragment& fragment : parts_[number + closes]) {
+      out += fragment.bytes;
+      if (fragment.unit != SIZE_MAX) nested(out, fragment.unit);
+    }
+    at += end + 1;
+  }
+  flush();
+}
+
+size_t EditedFile::add_unit(UnitText text, SentenceEnds ends, UnitText::Encode encode) {
+  units_.push_back(text.unit(ends));
+  texts_.push_back(std::move(text));
+  encodes_.push_back(std::move(encode));
+  return units_.size() - 1;
+}
+
+void EditedFile::append_unit(std::string& out, size_t unit, std::span<const std::string> translations) const {
+  texts_[unit].append(out, translations[unit], encodes_[unit],
+                      [&](std::string& to, size_t nested) { append_unit(to, nested, translations); });
+}
+
+std::string EditedFile::assemble(std::span<const std::string> translations) const {
+  CHECK(translations.size() == units_.size(), "{} translations of {} units", translations.size(), units_.size());
+  std::vector<size_t> order(edits_.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return edits_[a].begin < edits_[b].begin; });
+  std::string out;
+  size_t done = 0;
+  for (const size_t i : order) {
+    const Edit& edit = edits_[i];
+    CHECK(edit.begin >= done && edit.end >= edit.begin, "the places at bytes {} and {} overlap", done, edit.begin);
+    out.append(text_, done, edit.begin - done);
+    for (const Fragment& fragment : edit.fragments) {
+      out += fragment.bytes;
+      if (fragment.unit != SIZE_MAX) append_unit(out, fragment.unit, translations);
+    }
+    done = edit.end;
+  }
+  out.append(text_, done);
+  return out;
+}
+
+void EditedFile::refuse(size_t at, const std::string& why) const {
+  const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(std::min(at, text_.size())), '\n');
+  throw DataError(fmt::format("line {}: {}", line, why));
+}
+
+void EditedFile::require_utf8() const {
+  if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"))
+    throw DataError("line 1: the file is in UTF-16; convert it to UTF-8, for instance with iconv -f utf-16 -t utf-8");
+  if (const auto bad = invalid_utf8_offset(text_))
+    refuse(*bad, "a byte does not belong to UTF-8; convert the file, for instance with iconv -f latin1 -t utf-8");
+}
+
+}  // namespace starling

@@ -1,0 +1,88 @@
+// A text of a file with what stands within it and is no text: elements of XLIFF, emphasis of Markdown, tags that a string has in quotes.
+// The translator gets it as XML with elements of our own; in its translation they become again the bytes that they stand for.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/unit_file.h"
+
+namespace starling {
+
+/// Bytes of a file, and the unit whose translation follows them.
+struct Fragment {
+  std::string bytes;
+  size_t unit = SIZE_MAX;  // none
+};
+using Fragments = std::vector<Fragment>;
+
+class UnitText {
+ public:
+  /// Appends text as the file writes it; `out` has, from `begin`, what of this unit is written already.
+  using Encode = std::function<void(std::string& out, size_t begin, std::string_view text)>;
+
+  void add_text(std::string_view text);
+  /// Adds text whose tags, as HTML has them within sentences, are tags; what else looks like one is text.
+  void add_with_tags(std::string_view text, const Encode& encode);
+  /// Adds a piece of HTML, with its entities.
+  void add_html(std::string_view html, const Encode& encode);
+  /// Adds what moves with its neighbours.
+  void add_single(Fragments fragments) { add_empty("x", std::move(fragments)); }
+  void add_single(std::string bytes) { add_empty("x", {{std::move(bytes)}}); }
+  /// Adds what ends a sentence.
+  void add_separator(std::string bytes) { add_empty("s", {{std::move(bytes)}}); }
+  /// Adds what stays as it is, though the translator sees `shown` in its place.
+  void add_kept(std::string bytes, std::string_view shown);
+  /// Opens a pair, whose number close() gets.
+  size_t open(std::string bytes);
+  void close(size_t pair, std::string bytes);
+
+  /// Returns whether there is something to translate.
+  bool has_words() const;
+  TextUnit unit(SentenceEnds ends) const;
+  /// Appends the unit's translation as the file has it; `nested` appends that of another unit, which a fragment names.
+  void append(std::string& out, std::string_view translation, const Encode& encode,
+              const std::function<void(std::string& out, size_t unit)>& nested) const;
+
+ private:
+  void add_empty(const char* name, Fragments fragments);
+
+  std::string xml_, words_;
+  std::vector<Fragments> parts_;  // by the numbers of the elements
+  bool html_ = false;             // entities of HTML are written
+};
+
+/// A file in which some places are replaced and everything else stays byte for byte.
+class EditedFile : public UnitFile {
+ public:
+  std::string assemble(std::span<const std::string> translations) const override;
+
+ protected:
+  explicit EditedFile(std::string bytes) : text_(std::move(bytes)) {}
+
+  /// Adds a unit and returns its number.
+  size_t add_unit(UnitText text, SentenceEnds ends, UnitText::Encode encode);
+  /// Replaces bytes of the file. Places do not overlap; of several at the same byte the first comes first.
+  void replace(size_t begin, size_t end, Fragments fragments) { edits_.push_back({begin, end, std::move(fragments)}); }
+  void insert(size_t at, std::string bytes) { replace(at, at, {{std::move(bytes)}}); }
+  /// Throws DataError that begins with the line of a byte.
+  [[noreturn]] void refuse(size_t at, const std::string& why) const;
+  void require_utf8() const;
+
+  std::string text_;
+
+ private:
+  struct Edit {
+    size_t begin, end;
+    Fragments fragments;
+  };
+  void append_unit(std::string& out, size_t unit, std::span<const std::string> translations) const;
+
+  std::vector<UnitText> texts_;  // of the units
+  std::vector<UnitText::Encode> encodes_;
+  std::vector<Edit> edits_;
+};
+
+}  // namespace starling

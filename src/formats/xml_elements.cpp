@@ -1,0 +1,137 @@
+#include "formats/xml_elements.h"
+
+#include <fmt/format.h>
+
+#include "base/ascii.h"
+#include "base/error.h"
+
+namespace starling {
+namespace {
+
+std::string_view local(std::string_view name) { return name.substr(name.find(':') == std::string_view::npos ? 0 : name.find(':') + 1); }
+
+}  // namespace
+
+std::string xml_text(std::string_view xml) {
+  std::string text;
+  for (size_t at = 0; at < xml.size();) {
+    const HtmlEntity entity = xml[at] == '&' ? html_entity(xml.substr(at)) : HtmlEntity();
+    if (entity.length > 0)
+      text += entity.text.empty() ? xml.substr(at, entity.length) : entity.text;
+    else
+      text += xml[at];
+    at += std::max<size_t>(entity.length, 1);
+  }
+  return text;
+}
+
+void encode_xml(std::string& out, size_t, std::string_view text) { append_escaped(out, text); }
+
+XmlFile::XmlFile(std::string bytes) : EditedFile(std::move(bytes)) {
+  require_utf8();
+  tokens_ = scan_xml(text_, {{}, {}, {}, false});
+  std::vector<size_t> open;
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const HtmlToken& token = tokens_[i];
+    const std::string_view token_bytes = bytes_of(i);
+    if (token.kind == HtmlToken::text) {
+      if (const size_t angle = token_bytes.find('<'); angle != std::string_view::npos)
+        refuse(token.begin + angle, "this \"<\" begins no tag; write &lt; for the character");
+    } else if (token.kind == HtmlToken::open) {
+      open.push_back(i);
+    } else if (token.kind == HtmlToken::close) {
+      if (open.empty()) refuse(token.begin, fmt::format("</{}> closes no element", token.name));
+      if (token.partner != open.back())
+        refuse(token.begin, fmt::format("</{}> comes before the end of <{}>, which it would close", token.name, tokens_[open.back()].name));
+      open.pop_back();
+    } else if ((token_bytes.starts_with("<!--") && !token_bytes.ends_with("-->")) ||
+               (token_bytes.starts_with(kCdata) && !token_bytes.ends_with("]]>")) || !token_bytes.ends_with(">")) {
+      refuse(token.begin, fmt::format("\"{}\" has no end", token_bytes.substr(0, 9)));
+    }
+  }
+  if (!open.empty()) refuse(tokens_[open.back()].begin, fmt::format("<{}> is not closed", tokens_[open.back()].name));
+}
+
+std::string_view XmlFile::name(size_t token) const { return local(tokens_[token].name); }
+
+std::vector<size_t> XmlFile::children(size_t element) const {
+  std::vector<size_t> all;
+  for (size_t i = element + 1; i < last_of(element); ++i) {
+    if (!is_element(i)) continue;
+    all.push_back(i);
+    i = last_of(i);
+  }
+  return all;
+}
+
+std::optional<size_t> XmlFile::child(size_t element, std::string_view name) const {
+  for (size_t i = element + 1; i < last_of(element); ++i) {
+    if (!is_element(i)) continue;
+    if (this->name(i) == name) return i;
+    i = last_of(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<Range> XmlFile::attribute_place(size_t element, std::string_view name) const {
+  const std::string_view tag = bytes_of(element);
+  size_t at = 1;
+  while (at < tag.size() && !is_ascii_space(tag[at])) ++at;
+  while (at < tag.size()) {
+    while (at < tag.size() && is_ascii_space(tag[at])) ++at;
+    const size_t key = at;
+    while (at < tag.size() && !is_ascii_space(tag[at]) && tag[at] != '=' && tag[at] != '>') ++at;
+    const std::string_view found = tag.substr(key, at - key);
+    while (at < tag.size() && is_ascii_space(tag[at])) ++at;
+    if (at >= tag.size() || tag[at] != '=') return std::nullopt;
+    ++at;
+    while (at < tag.size() && is_ascii_space(tag[at])) ++at;
+    if (at >= tag.size() || (tag[at] != '"' && tag[at] != '\'')) return std::nullopt;
+    const size_t end = tag.find(tag[at], at + 1);
+    if (end == std::string_view::npos) return std::nullopt;
+    if (found == name) return Range{static_cast<int64_t>(begin_of(element) + at + 1), static_cast<int64_t>(begin_of(element) + end)};
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::string XmlFile::attribute(size_t element, std::string_view name) const {
+  const auto place = attribute_place(element, name);
+  return place ? xml_text(std::string_view(text_).substr(static_cast<size_t>(place->begin), static_cast<size_t>(place->count()))) : "";
+}
+
+void XmlFile::set_attributes(size_t element, const std::vector<std::pair<std::string, std::string>>& values) {
+  std::string added;
+  for (const auto& [key, value] : values) {
+    if (const auto place = attribute_place(element, key))
+      replace(static_cast<size_t>(place->begin), static_cast<size_t>(place->end), {{value}});
+    else
+      added += fmt::format(" {}=\"{}\"", key, value);
+  }
+  const std::string_view tag = bytes_of(element);
+  size_t end = tag.size() - (tag.ends_with("/>") ? 2 : 1);
+  while (end > 0 && is_ascii_space(tag[end - 1])) --end;
+  if (!added.empty()) insert(begin_of(element) + end, added);
+}
+
+std::string XmlFile::text_within(size_t element) const {
+  std::string all;
+  for (size_t i = element + 1; i < last_of(element); ++i) {
+    const std::string_view token = bytes_of(i);
+    if (tokens_[i].kind == HtmlToken::text)
+      all += xml_text(token);
+    else if (token.starts_with(kCdata))
+      all += token.substr(kCdata.size(), token.size() - kCdata.size() - 3);
+  }
+  return all;
+}
+
+bool XmlFile::has_content(size_t element) const {
+  for (size_t i = element + 1; i < last_of(element); ++i) {
+    const std::string_view token = bytes_of(i);
+    if (tokens_[i].kind == HtmlToken::text ? token.find_first_not_of(" \t\r\n") != token.npos : !token.starts_with("<!--")) return true;
+  }
+  return false;
+}
+
+}  // namespace starling

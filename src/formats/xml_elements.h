@@ -1,0 +1,52 @@
+// The elements of an XML file with their bytes, for files of which most bytes stay as they are.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "document/html.h"
+#include "formats/unit_text.h"
+
+namespace starling {
+
+/// A file of XML. Names of elements are local ones, without their prefix.
+class XmlFile : public EditedFile {
+ protected:
+  /// Throws DataError with the line for what is not UTF-8, and for elements that are not closed or cross each other.
+  explicit XmlFile(std::string bytes);
+
+  std::string_view bytes_of(size_t token) const { return std::string_view(text_).substr(begin_of(token), end_of(token) - begin_of(token)); }
+  size_t begin_of(size_t token) const { return tokens_[token].begin; }
+  size_t end_of(size_t token) const { return tokens_[token].end; }
+  std::string_view name(size_t token) const;
+  bool opens(size_t token) const { return tokens_[token].kind == HtmlToken::open; }
+  /// Whether a token begins an element, also an empty one such as <a/>.
+  bool is_element(size_t token) const { return opens(token) || (tokens_[token].kind == HtmlToken::other && !tokens_[token].name.empty()); }
+  /// Returns the last token of the element that a token begins.
+  size_t last_of(size_t token) const { return opens(token) ? tokens_[token].partner : token; }
+  /// Returns the elements directly within another one.
+  std::vector<size_t> children(size_t element) const;
+  /// Returns the first of them with a name.
+  std::optional<size_t> child(size_t element, std::string_view name) const;
+  /// Returns the place of an attribute's value in the file. The name may have a prefix.
+  std::optional<Range> attribute_place(size_t element, std::string_view name) const;
+  std::string attribute(size_t element, std::string_view name) const;
+  /// Sets attributes of an element, in place where they exist, else at the end of its tag.
+  void set_attributes(size_t element, const std::vector<std::pair<std::string, std::string>>& values);
+  /// Returns the text within an element, also of its sections of CDATA, without entities.
+  std::string text_within(size_t element) const;
+  bool has_content(size_t element) const;  // other than white space and comments
+
+  std::vector<HtmlToken> tokens_;
+};
+
+inline constexpr std::string_view kCdata = "<![CDATA[";
+
+/// Returns text of XML without entities.
+std::string xml_text(std::string_view xml);
+/// Writes characters that have a meaning in XML as entities.
+void encode_xml(std::string& out, size_t begin, std::string_view text);
+
+}  // namespace starling
