@@ -53,6 +53,13 @@ if(NOT CLD2_LIBRARY OR NOT CLD2_INCLUDE)
   starling_missing("The Compact Language Detector" libcld2-dev)
 endif()
 
+# Documents: Markdown.
+find_library(MD4C_LIBRARY md4c)
+find_path(MD4C_INCLUDE md4c.h)
+if(NOT MD4C_LIBRARY OR NOT MD4C_INCLUDE)
+  starling_missing(md4c libmd4c-dev)
+endif()
+
 # Debian's CMake package of oneDNN asks for OpenCL, which we do not use.
 find_library(DNNL_LIBRARY dnnl)
 find_path(DNNL_INCLUDE oneapi/dnnl/dnnl.hpp)

@@ -14,6 +14,7 @@ packages=(
   zlib1g-dev libzstd-dev  # .gz and .zst corpora
   libmicrohttpd-dev       # the server's HTTP
   libcld2-dev             # which language a text is in
+  libmd4c-dev             # Markdown
   libgtest-dev libgmock-dev  # tests
   libcurl4-openssl-dev    # bench serve, tests of the server
   libopenmpi-dev openmpi-bin  # training with several processes

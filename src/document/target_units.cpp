@@ -12,6 +12,8 @@
 namespace starling {
 namespace {
 
+constexpr size_t kMostLinked = 50;  // kept parts that are looked for by links
+
 struct Found {
   size_t begin, end, kept;  // bytes of the translation; index
 };
@@ -65,6 +67,7 @@ class Units {
     std::stable_sort(missing.begin(), missing.end(), [&](size_t a, size_t b) { return size(a) > size(b); });
     std::map<std::string_view, size_t> next;  // where to search for the next equal one
     for (const size_t k : missing) {
+      if (missing.size() <= kMostLinked && take_linked(k)) continue;
       const std::string_view text = part_of(sentence_.text, sentence_.kept[k].at);
       for (size_t& from = next[text]; from < translation_.text.size() && !is_found_[k];) {
         const size_t begin = std::min(translation_.text.find(text, from), translation_.text.size());
@@ -73,6 +76,23 @@ class Units {
       }
     }
     std::sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) { return a.begin < b.begin; });
+  }
+  // Takes an occurrence that comes from the kept part by the links: a name in code may also be a word of the sentence.
+  bool take_linked(size_t k) {
+    const Range kept = sentence_.kept[k].at;
+    const std::string_view text = part_of(sentence_.text, kept);
+    for (const auto& [source, target] : translation_.links) {
+      const Range from = sentence_.in_text(source);
+      if (from.begin >= kept.end || from.end <= kept.begin) continue;
+      const size_t after = static_cast<size_t>(target.end);
+      const size_t begin = translation_.text.find(text, after > text.size() ? after - text.size() : 0);
+      if (begin == std::string::npos || begin > static_cast<size_t>(target.begin)) continue;
+      const size_t end = begin + text.size();
+      if (end > translation_.text.size() || is_taken(begin, end) || is_part_of_word(begin, end)) continue;
+      take(begin, end, k);
+      return true;
+    }
+    return false;
   }
   static std::string_view part_of(const std::string& text, Range r) {
     return std::string_view(text).substr(static_cast<size_t>(r.begin), static_cast<size_t>(r.count()));

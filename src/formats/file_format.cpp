@@ -23,7 +23,7 @@ constexpr Known kKnown[] = {
     {"XLIFF", " xlf xliff sdlxliff mqxliff ", "", "xliff"},
     {"TMX", " tmx ", "", ""},
     {"Qt Linguist", " ts ", "", ""},
-    {"Markdown", " md markdown mdx ", "", ""},
+    {"Markdown", " md markdown mdx ", "", "markdown"},
     {"gettext", " po pot ", "", ""},
     {"JSON", " json arb ", "", ""},
     {"YAML", " yml yaml ", "", ""},
@@ -44,7 +44,7 @@ constexpr Known kKnown[] = {
 
 }  // namespace
 
-std::vector<std::string> document_formats() { return {"auto", "text", "html", "xml", "subtitles", "xliff"}; }
+std::vector<std::string> document_formats() { return {"auto", "text", "html", "xml", "subtitles", "xliff", "markdown"}; }
 
 std::string file_format(std::string_view text, const std::string& path) {
   if (is_subtitles(text)) return "subtitles";

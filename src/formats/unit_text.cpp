@@ -28,7 +28,7 @@ void UnitText::add_with_tags(std::string_view text, const Encode& encode) {
     if (token.kind == HtmlToken::text)
       add_text(bytes);
     else
-      encode(written, 0, bytes);
+      encode(written, {}, bytes);
     if (token.kind == HtmlToken::text) continue;
     if (token.separates)
       add_separator(std::move(written));
@@ -52,9 +52,9 @@ void UnitText::add_html(std::string_view html, const Encode& encode) {
     if (token.kind == HtmlToken::text) {
       for (size_t at = 0; at < bytes.size();) {
         const HtmlEntity entity = bytes[at] == '&' ? html_entity(bytes.substr(at)) : HtmlEntity();
-        if (entity.length > 0 && entity.text.empty()) {  // unknown
+        if ((entity.length > 0 && entity.text.empty()) || bytes[at] == '<') {  // unknown, or of broken HTML
           std::string written;
-          encode(written, 0, bytes.substr(at, entity.length));
+          encode(written, {}, bytes.substr(at, std::max<size_t>(entity.length, 1)));
           add_single(std::move(written));
         } else {
           add_text(entity.length > 0 ? entity.text : bytes.substr(at, 1));
@@ -64,7 +64,7 @@ void UnitText::add_html(std::string_view html, const Encode& encode) {
       continue;
     }
     std::string written;
-    encode(written, 0, bytes);
+    encode(written, {}, bytes);
     if (token.separates)
       add_separator(std::move(written));
     else if (skipped)
@@ -95,7 +95,8 @@ void UnitText::add_kept(std::string bytes, std::string_view shown) {
   parts_.push_back({{std::move(bytes)}});
 }
 
-size_t UnitText::open(std::string bytes) {
+size_t UnitText::open(std::string bytes, bool stays) {
+  if (!stays) vanishing_.push_back(parts_.size());
   xml_ += fmt::format("<g{}>", parts_.size());
   parts_.push_back({{std::move(bytes)}});
   parts_.push_back({});
@@ -109,6 +110,12 @@ void UnitText::close(size_t pair, std::string bytes) {
 
 bool UnitText::has_words() const { return has_letter(words_); }
 
+bool UnitText::has_nested() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const Fragments& fragments) {
+    return std::any_of(fragments.begin(), fragments.end(), [](const Fragment& f) { return f.unit != SIZE_MAX; });
+  });
+}
+
 TextUnit UnitText::unit(SentenceEnds ends) const {
   TextUnit unit{xml_, DocumentFormat::xml, {}};
   unit.options.ends = ends;
@@ -120,10 +127,10 @@ void UnitText::append(std::string& out, std::string_view translation, const Enco
                       const std::function<void(std::string& out, size_t unit)>& nested) const {
   const size_t begin = out.size();
   std::string text;
-  const auto flush = [&] {
+  const auto flush = [&](bool ends) {
     std::string html;
     if (html_) append_escaped(html, text);
-    if (!text.empty()) encode(out, begin, html_ ? html : text);
+    if (!text.empty()) encode(out, {begin, ends}, html_ ? html : text);
     text.clear();
   };
   for (size_t at = 0; at < translation.size();) {
@@ -139,20 +146,30 @@ void UnitText::append(std::string& out, std::string_view translation, const Enco
       ++at;
       continue;
     }
-    flush();
+    flush(false);
     size_t end = std::min(rest.find('>'), rest.size() - 1), number = 0;
     const bool closes = rest.starts_with("</");
     const size_t digits = std::min(rest.find_first_of("0123456789"), rest.size());
     std::from_chars(rest.data() + digits, rest.data() + rest.size(), number);
     CHECK(digits < end && number + closes < parts_.size(), "the translation of a unit has the tag {}", rest.substr(0, end + 1));
     if (rest.starts_with("<k")) end = std::min(rest.find("</k>"), rest.size() - 4) + 3;
+    if (std::binary_search(vanishing_.begin(), vanishing_.end(), number) && rest.starts_with("<g")) {
+      const std::string close = fmt::format("</g{}>", number);
+      if (rest.substr(end + 1).starts_with(close)) {
+        at += end + 1 + close.size();
+        continue;
+      }
+    }
     for (const Fragment& fragment : parts_[number + closes]) {
+      const bool joins = out.size() > begin && !fragment.bytes.empty() && (out.back() == '`' || out.back() == '$') &&
+                         fragment.bytes[0] == out.back() && !closes;
+      if (joins) out += ' ';  // two pieces of code would be one
       out += fragment.bytes;
       if (fragment.unit != SIZE_MAX) nested(out, fragment.unit);
     }
     at += end + 1;
   }
-  flush();
+  flush(true);
 }
 
 size_t EditedFile::add_unit(UnitText text, SentenceEnds ends, UnitText::Encode encode) {

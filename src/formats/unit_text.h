@@ -21,7 +21,11 @@ using Fragments = std::vector<Fragment>;
 class UnitText {
  public:
   /// Appends text as the file writes it; `out` has, from `begin`, what of this unit is written already.
-  using Encode = std::function<void(std::string& out, size_t begin, std::string_view text)>;
+  struct Place {
+    size_t begin = 0;
+    bool ends = true;  // nothing of the unit follows
+  };
+  using Encode = std::function<void(std::string& out, Place place, std::string_view text)>;
 
   void add_text(std::string_view text);
   /// Adds text whose tags, as HTML has them within sentences, are tags; what else looks like one is text.
@@ -35,12 +39,14 @@ class UnitText {
   void add_separator(std::string bytes) { add_empty("s", {{std::move(bytes)}}); }
   /// Adds what stays as it is, though the translator sees `shown` in its place.
   void add_kept(std::string bytes, std::string_view shown);
-  /// Opens a pair, whose number close() gets.
-  size_t open(std::string bytes);
+  /// Opens a pair, whose number close() gets. One that nothing is left in is not written, unless `stays`.
+  size_t open(std::string bytes, bool stays = true);
   void close(size_t pair, std::string bytes);
 
   /// Returns whether there is something to translate.
   bool has_words() const;
+  /// Returns whether a fragment names another unit.
+  bool has_nested() const;
   TextUnit unit(SentenceEnds ends) const;
   /// Appends the unit's translation as the file has it; `nested` appends that of another unit, which a fragment names.
   void append(std::string& out, std::string_view translation, const Encode& encode,
@@ -50,8 +56,9 @@ class UnitText {
   void add_empty(const char* name, Fragments fragments);
 
   std::string xml_, words_;
-  std::vector<Fragments> parts_;  // by the numbers of the elements
-  bool html_ = false;             // entities of HTML are written
+  std::vector<Fragments> parts_;   // by the numbers of the elements
+  std::vector<size_t> vanishing_;  // numbers of pairs that are not written without content
+  bool html_ = false;              // entities of HTML are written
 };
 
 /// A file in which some places are replaced and everything else stays byte for byte.

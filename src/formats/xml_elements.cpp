@@ -25,7 +25,7 @@ std::string xml_text(std::string_view xml) {
   return text;
 }
 
-void encode_xml(std::string& out, size_t, std::string_view text) { append_escaped(out, text); }
+void encode_xml(std::string& out, UnitText::Place, std::string_view text) { append_escaped(out, text); }
 
 XmlFile::XmlFile(std::string bytes) : EditedFile(std::move(bytes)) {
   require_utf8();

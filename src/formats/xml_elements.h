@@ -47,6 +47,6 @@ inline constexpr std::string_view kCdata = "<![CDATA[";
 /// Returns text of XML without entities.
 std::string xml_text(std::string_view xml);
 /// Writes characters that have a meaning in XML as entities.
-void encode_xml(std::string& out, size_t begin, std::string_view text);
+void encode_xml(std::string& out, UnitText::Place place, std::string_view text);
 
 }  // namespace starling
