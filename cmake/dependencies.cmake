@@ -53,11 +53,17 @@ if(NOT CLD2_LIBRARY OR NOT CLD2_INCLUDE)
   starling_missing("The Compact Language Detector" libcld2-dev)
 endif()
 
-# Documents: Markdown.
+# Documents in Markdown.
 find_library(MD4C_LIBRARY md4c)
 find_path(MD4C_INCLUDE md4c.h)
 if(NOT MD4C_LIBRARY OR NOT MD4C_INCLUDE)
   starling_missing(md4c libmd4c-dev)
+endif()
+# And the places of scalars in YAML, which yaml-cpp does not tell.
+find_library(YAML_LIBRARY yaml)
+find_path(YAML_INCLUDE yaml.h)
+if(NOT YAML_LIBRARY OR NOT YAML_INCLUDE)
+  starling_missing(libyaml libyaml-dev)
 endif()
 
 # Debian's CMake package of oneDNN asks for OpenCL, which we do not use.

@@ -15,6 +15,7 @@ packages=(
   libmicrohttpd-dev       # the server's HTTP
   libcld2-dev             # which language a text is in
   libmd4c-dev             # Markdown
+  libyaml-dev             # messages in YAML
   libgtest-dev libgmock-dev  # tests
   libcurl4-openssl-dev    # bench serve, tests of the server
   libopenmpi-dev openmpi-bin  # training with several processes

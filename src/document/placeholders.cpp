@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/ascii.h"
+#include "document/placeholder_words.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -16,7 +17,6 @@ constexpr size_t kLongestPart = 100;      // bytes of a user name, a tag, or the
 
 // Bytes of other scripts' letters count as letters; where it matters, their punctuation is excluded by hand.
 bool is_ascii_name(unsigned char c) { return is_ascii_letter_or_digit(c) || c == '_'; }
-bool is_name(unsigned char c) { return is_ascii_name(c) || c >= 0x80; }
 
 // Emoji, and the arrows, technical signs, shapes and dingbats that are used like them.
 bool is_picture(char32_t c) {
@@ -44,6 +44,21 @@ class Finder {
  private:
   unsigned char byte(size_t at) const { return at < text_.size() ? static_cast<unsigned char>(text_[at]) : 0; }
   unsigned char before(size_t at) const { return at > 0 ? byte(at - 1) : 0; }
+  // Whether a word could go on there: quotes and other marks end it, and so do letters of scripts that are written without spaces.
+  bool letter_at(size_t at) const {
+    const unsigned char c = byte(at);
+    return c < 0x80 ? is_ascii_name(c) : is_letter(decode_utf8_at(text_.substr(at)).value);
+  }
+  bool letter_before(size_t at) const {
+    if (before(at) < 0x80) return is_ascii_name(before(at));
+    size_t begin = at - 1;
+    while (begin > 0 && at - begin < 4 && is_continuation(byte(begin))) --begin;
+    return is_letter(decode_utf8_at(text_.substr(begin)).value);
+  }
+  static bool is_letter(char32_t c) {
+    constexpr char32_t kThai = 0x0E00, kTibetan = 0x0F00, kEastAsia = 0x2E80;
+    return c < kEastAsia && (c < kThai || c >= kTibetan) && character_class(c) == CharacterClass::other && !is_unicode_space(c);
+  }
 
   // Where a kind may begin: with one of some characters, with the first letter or digit of a word, or with a byte of a picture.
   struct Kind {
@@ -124,13 +139,13 @@ class Finder {
   // "__NAME__", "%%name%%", "##name##", "[[name]]".
   size_t doubled(size_t at) {
     const char mark = static_cast<char>(byte(at)), close = mark == '[' ? ']' : mark;
-    if (is_name(before(at)) || byte(at + 1) != byte(at) || !is_ascii_letter(byte(at + 2))) return at;
+    if (letter_before(at) || byte(at + 1) != byte(at) || !is_ascii_letter(byte(at + 2))) return at;
     size_t i = at + 2;
     while (i - at < kLongestPart && (is_ascii_letter_or_digit(byte(i)) || byte(i) == '-' || byte(i) == '.' ||
                                      (byte(i) == '_' && (mark != '_' || byte(i + 1) != '_'))))
       ++i;
     const bool closed = byte(i) == static_cast<unsigned char>(close) && byte(i + 1) == static_cast<unsigned char>(close);
-    return closed && !is_name(byte(i + 2)) ? i + 2 : at;
+    return closed && !letter_at(i + 2) ? i + 2 : at;
   }
 
   // "%1" and "%L2" of Qt, "%n", "%[1]s" of Go, and the sign itself, "%%".
@@ -142,36 +157,41 @@ class Finder {
     i += bracket || byte(i) == 'L';
     const size_t digits = i;
     while (i < digits + 2 && is_ascii_digit(byte(i))) ++i;
-    if (bracket) return i > digits && byte(i) == ']' && is_ascii_letter(byte(i + 1)) && !is_name(byte(i + 2)) ? i + 2 : at;
+    if (bracket) return i > digits && byte(i) == ']' && is_ascii_letter(byte(i + 1)) && !letter_at(i + 2) ? i + 2 : at;
     if (i == at + 1 && byte(i) == 'n') ++i;
-    return i > digits && !is_name(byte(i)) ? i : at;
+    return i > digits && !letter_at(i) ? i : at;
   }
 
   // Returns the end of code in backticks on one line, with the role in front of it, as in reStructuredText: ":ref:`label`".
   size_t code(size_t at) {
     size_t i = at;
     if (byte(at) == ':') {
-      if (is_name(before(at))) return at;
+      if (letter_before(at)) return at;
       for (++i; i - at < kLongestPart && (is_ascii_name(byte(i)) || byte(i) == '-' || byte(i) == '+' || (byte(i) == ':' && i > at + 1));)
         ++i;
       if (byte(i - 1) != ':' || i < at + 3) return at;
     }
-    if (byte(at) == '`' && is_name(before(at))) return at;
+    if (byte(at) == '`' && letter_before(at)) return at;
     size_t marks = 0;
     while (byte(i) == '`' && marks < 3) ++i, ++marks;
     if (marks == 0 || marks == 3 || byte(i) == ' ' || byte(i) == 0) return at;
     for (const size_t begin = i; i - begin < kLongestVariable && i < text_.size() && byte(i) != '\n'; ++i)
       if (text_.substr(i, marks) == std::string_view("``").substr(0, marks) && byte(i + marks) != '`')
-        return is_name(byte(i + marks)) ? at : i + marks;
+        return letter_at(i + marks) ? at : i + marks;
     return at;
   }
 
-  // Returns the end of ":name" of Laravel, which no letter precedes; emoticons such as ":D" count.
+  // Returns the end of ":name" of Laravel, which no letter precedes; emoticons such as ":D" count. Behind a word and a space only names
+  // that programs have: people write ":voir" by mistake.
   size_t colon_name(size_t at) {
-    if (is_name(before(at)) || before(at) == ':' || before(at) == ')' || !is_ascii_letter(byte(at + 1))) return at;
+    if (letter_before(at) || before(at) == ':' || before(at) == ')' || !is_ascii_letter(byte(at + 1))) return at;
     size_t i = at + 1;
     while (i - at < kLongestPart && is_ascii_name(byte(i))) ++i;
-    return is_name(byte(i)) || (byte(i) == ':' && is_name(byte(i + 1))) ? at : i;
+    if (letter_at(i) || (byte(i) == ':' && letter_at(i + 1))) return at;
+    const std::string_view name = text_.substr(at + 1, i - at - 1);
+    const bool technical = name.size() < 2 || std::any_of(name.begin(), name.end(), [](char c) { return !is_ascii_letter(c) || c < 'a'; });
+    const bool behind_word = at > 1 && before(at) == ' ' && letter_before(at - 1);
+    return technical || !behind_word || is_variable_name(name) ? i : at;
   }
 
   // Returns the end of the link to another message, "@:common.cats", as in vue-i18n.
@@ -193,7 +213,7 @@ class Finder {
     while (i - at < kLongestPart && is_ascii_name(byte(i))) ++i;
     if (i == at + 2 || byte(i) != '>') return at;
     for (++i; is_ascii_digit(byte(i)) || byte(i) == '.';) ++i;
-    return is_ascii_letter(byte(i)) && !is_name(byte(i + 1)) ? i + 1 : at;
+    return is_ascii_letter(byte(i)) && !letter_at(i + 1) ? i + 1 : at;
   }
 
   // Returns the end of what programs write for a line break, a tab or a quote.
@@ -228,7 +248,7 @@ class Finder {
       const bool relative = rest.starts_with("./") || rest == "../" || rest.starts_with("~/");
       if (byte(at) == '\\' && byte(at + 1) != '\\') return at;
       if (byte(at) != '/' && byte(at) != '\\' && !relative) return at;
-      if (is_name(before(at)) || before(at) == '.' || before(at) == '/' || before(at) == ':' || before(at) == '>' || before(at) == '<')
+      if (letter_before(at) || before(at) == '.' || before(at) == '/' || before(at) == ':' || before(at) == '>' || before(at) == '<')
         return at;
       while (byte(i) == '.' || byte(i) == '~') ++i;
       if (byte(at) == '\\') ++i;
@@ -266,7 +286,7 @@ class Finder {
       else
         break;
     }
-    if (i == at || digits == 0 || is_name(before(at)) || before(at) == '.' || is_name(byte(i)) || byte(i) == '@') return at;
+    if (i == at || digits == 0 || letter_before(at) || before(at) == '.' || letter_at(i) || byte(i) == '@') return at;
     const std::string_view word = text_.substr(at, i - at);
     const bool prefixed = (word[0] | 0x20) == 'v' && word.size() > 1 && is_ascii_digit(static_cast<unsigned char>(word[1]));
     if (prefixed && (dots > 0 || letters == 1)) return i;
@@ -281,25 +301,6 @@ class Finder {
                ? i
                : at;
   }
-  // Four numbers of at most 255; larger ones are thousands with points between them.
-  static bool is_ip_address(std::string_view word) {
-    int groups = 1, value = 0;
-    for (const char c : word) {
-      if (c != '.' && !is_ascii_digit(static_cast<unsigned char>(c))) return false;
-      value = c == '.' ? 0 : std::min(1000, 10 * value + c - '0');
-      groups += c == '.';
-      if (value > 255) return false;
-    }
-    return groups == 4;
-  }
-  static bool is_iso_time(std::string_view word) {
-    constexpr std::string_view kForm = "0000-00-00T00:00";
-    if (word.size() < kForm.size()) return false;
-    for (size_t k = 0; k < kForm.size(); ++k)
-      if (kForm[k] == '0' ? !is_ascii_digit(static_cast<unsigned char>(word[k])) : word[k] != kForm[k]) return false;
-    return true;
-  }
-
   // Returns the end of a name of at least four capitals, such as "%PRODUCTNAME" or "%PATH%", that does not follow a digit; `at` if there is
   // none.
   size_t capitals(size_t at) {
@@ -310,7 +311,7 @@ class Finder {
       ++i;
     if (i < at + 1 + kFewest) return at;
     if (byte(i) == '%') return i + 1;
-    return is_name(byte(i)) ? at : i;
+    return letter_at(i) ? at : i;
   }
 
   // Conversions of printf, Python and Cocoa; a percent sign after a number is just a percent sign.
@@ -329,11 +330,11 @@ class Finder {
       ++i;
     while (i < most && (byte(i) == 'l' || byte(i) == 'h' || byte(i) == 'z' || byte(i) == 'j')) ++i;
     if (byte(i) == 0 || std::string_view("diouxXeEfFgGcsp@").find(static_cast<char>(byte(i))) == std::string_view::npos) return at;
-    return is_name(byte(i + 1)) ? at : i + 1;
+    return letter_at(i + 1) ? at : i + 1;
   }
 
   size_t mention(size_t at) {
-    if (is_name(before(at)) || before(at) == '.') return at;
+    if (letter_before(at) || before(at) == '.') return at;
     size_t i = at + 1;
     while (i - at < kLongestPart && (is_ascii_name(byte(i)) || ((byte(i) == '.' || byte(i) == '-') && is_ascii_name(byte(i + 1))))) ++i;
     if (i == at + 1 || text_.substr(i, 3) == "://") return at;
@@ -341,7 +342,7 @@ class Finder {
   }
 
   size_t tag(size_t at) {
-    if (is_name(before(at)) || before(at) == '&') return at;
+    if (letter_before(at) || before(at) == '&') return at;
     size_t i = at + 1;
     bool letter = false;
     while (i < text_.size() && i - at < kLongestPart) {
@@ -356,7 +357,7 @@ class Finder {
   }
 
   size_t short_code(size_t at) {
-    if (is_name(before(at)) || !is_ascii_letter(byte(at + 1))) return at;
+    if (letter_before(at) || !is_ascii_letter(byte(at + 1))) return at;
     size_t i = at + 1;
     while (i - at < kLongestPart && (is_ascii_name(byte(i)) || byte(i) == '-' || byte(i) == '+')) ++i;
     return i - at > 2 && byte(i) == ':' && !is_ascii_name(byte(i + 1)) && byte(i + 1) != '/' ? i + 1 : at;
@@ -381,11 +382,11 @@ class Finder {
 
   size_t address(size_t at) {
     const std::string_view rest = text_.substr(at);
-    if (rest.starts_with("www.") && is_name(byte(at + 4))) return up_to_space(at + 4);
-    if (rest.starts_with("mailto:") && is_name(byte(at + 7))) return up_to_space(at + 7);
+    if (rest.starts_with("www.") && letter_at(at + 4)) return up_to_space(at + 4);
+    if (rest.starts_with("mailto:") && letter_at(at + 7)) return up_to_space(at + 7);
     size_t i = at;
     while (i - at < 20 && (is_ascii_letter_or_digit(byte(i)) || byte(i) == '+' || byte(i) == '-' || byte(i) == '.')) ++i;
-    if (text_.substr(i, 3) != "://" || !(is_name(byte(i + 3)) || byte(i + 3) == '/' || byte(i + 3) == '[')) return at;
+    if (text_.substr(i, 3) != "://" || !(letter_at(i + 3) || byte(i + 3) == '/' || byte(i + 3) == '[')) return at;
     return up_to_space(i + 3);
   }
   // Excludes punctuation at the end, which belongs to the sentence.

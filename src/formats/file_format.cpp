@@ -16,35 +16,42 @@ struct Known {
   std::string_view endings;  // of files' names, with a space around each
   std::string_view first;    // of the first bytes, in lower case; "" if they say nothing
   std::string_view read_as;
+  std::string_view within = "";  // also known by this among the first bytes
 };
 constexpr Known kKnown[] = {
     {"", " html htm xhtml ", "<!doctype html", "html"},
     {"", "", "<html", "html"},
-    {"XLIFF", " xlf xliff sdlxliff mqxliff ", "", "xliff"},
+    {"", " xlf xliff sdlxliff mqxliff ", "", "xliff", "<xliff"},
     {"TMX", " tmx ", "", ""},
-    {"Qt Linguist", " ts ", "", ""},
-    {"Markdown", " md markdown mdx ", "", "markdown"},
-    {"gettext", " po pot ", "", ""},
-    {"JSON", " json arb ", "", ""},
-    {"YAML", " yml yaml ", "", ""},
+    {"", "", "", "qt", "<!doctype ts>"},
+    {"", "", "", "qt", "<ts version"},
+    {"", "", "", "android", "<resources"},
+    {"", " resx ", "", "resx"},
+    {"", " md markdown mdx ", "", "markdown"},
+    {"", " po pot ", "", "po"},
+    {"", " json arb ", "", "json"},
+    {"", " yml yaml ", "", "yaml"},
     {"SubStation Alpha", " ass ssa ", "[script info]", ""},
     {"LaTeX", " tex ", "\\documentclass", ""},
     {"reStructuredText", " rst ", "", ""},
     {"RTF", " rtf ", "{\\rtf", ""},
-    {"Java properties", " properties ", "", ""},
-    {"Apple strings", " strings ", "", ""},
+    {"", " properties ", "", "properties"},
+    {"", " strings ", "", "strings"},
     {"CSV", " csv tsv ", "", ""},
     {"LRC", " lrc ", "", ""},
     {"MicroDVD", " sub ", "{1}{", ""},
     {"SAMI", " smi sami ", "<sami", ""},
     {"INI", " ini conf cfg toml ", "", ""},
-    {"source code", " php js jsx tsx py c cpp h java ", "<?php", ""},
-    {"", " xml svg resx ttml dfxp ", "<?xml", "xml"},
+    {"source code", " php js jsx ts tsx py c cpp h java ", "<?php", ""},
+    {"", " xml svg ttml dfxp ", "<?xml", "xml"},
 };
 
 }  // namespace
 
-std::vector<std::string> document_formats() { return {"auto", "text", "html", "xml", "subtitles", "xliff", "markdown"}; }
+std::vector<std::string> document_formats() {
+  return {"auto", "text",       "html",    "xml",     "subtitles", "xliff", "markdown", "po",
+          "json", "properties", "strings", "android", "resx",      "qt",    "yaml"};
+}
 
 std::string file_format(std::string_view text, const std::string& path) {
   if (is_subtitles(text)) return "subtitles";
@@ -56,8 +63,8 @@ std::string file_format(std::string_view text, const std::string& path) {
     for (char& c : *s) c = ascii_lower(c);
   ending = ending.empty() || ending.find(' ') != std::string::npos ? "none" : " " + ending + " ";
   for (const Known& k : kKnown) {
-    const bool xliff = k.name == "XLIFF" && first.find("<xliff") != std::string::npos;
-    if (!xliff && k.endings.find(ending) == std::string_view::npos && (k.first.empty() || !first.starts_with(k.first))) continue;
+    const bool has = !k.within.empty() && first.find(k.within) != std::string::npos;
+    if (!has && k.endings.find(ending) == std::string_view::npos && (k.first.empty() || !first.starts_with(k.first))) continue;
     if (!k.read_as.empty()) return std::string(k.read_as);
     throw ConfigError(fmt::format(
         "{}: {} format is not supported yet; --format text, html or xml reads it as one of these, but what is no text there may "

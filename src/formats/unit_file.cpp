@@ -1,14 +1,27 @@
 #include "formats/unit_file.h"
 
+#include "formats/gettext.h"
+#include "formats/json_messages.h"
+#include "formats/line_messages.h"
 #include "formats/markdown.h"
 #include "formats/subtitles.h"
 #include "formats/xliff.h"
+#include "formats/xml_messages.h"
+#include "formats/yaml_messages.h"
 
 namespace starling {
 
 std::unique_ptr<UnitFile> open_unit_file(std::string_view format, std::string bytes, const Languages& languages) {
   if (format == "subtitles") return std::make_unique<Subtitles>(std::move(bytes));
   if (format == "markdown") return std::make_unique<Markdown>(std::move(bytes));
+  if (format == "po") return std::make_unique<Gettext>(std::move(bytes), languages);
+  if (format == "json") return std::make_unique<JsonMessages>(std::move(bytes), languages);
+  if (format == "properties") return std::make_unique<Properties>(std::move(bytes));
+  if (format == "strings") return std::make_unique<AppleStrings>(std::move(bytes));
+  if (format == "android") return std::make_unique<AndroidStrings>(std::move(bytes));
+  if (format == "resx") return std::make_unique<Resx>(std::move(bytes));
+  if (format == "qt") return std::make_unique<QtLinguist>(std::move(bytes), languages);
+  if (format == "yaml") return std::make_unique<YamlMessages>(std::move(bytes), languages);
   if (format == "xliff") return std::make_unique<Xliff>(std::move(bytes), languages);
   return nullptr;
 }

@@ -14,8 +14,13 @@
 namespace starling {
 
 void UnitText::add_text(std::string_view text) {
-  append_escaped(xml_, text);
-  words_ += text;
+  for (size_t at = 0; at < text.size();) {
+    const size_t tab = std::min(text.find('\t', at), text.size());
+    append_escaped(xml_, text.substr(at, tab - at));
+    words_ += text.substr(at, tab - at);
+    if (tab < text.size()) add_separator("\t");
+    at = tab + 1;
+  }
 }
 
 void UnitText::add_with_tags(std::string_view text, const Encode& encode) {
@@ -41,8 +46,8 @@ void UnitText::add_with_tags(std::string_view text, const Encode& encode) {
   }
 }
 
-void UnitText::add_html(std::string_view html, const Encode& encode) {
-  html_ = true;
+void UnitText::add_html(std::string_view html, const Encode& encode, bool entities) {
+  html_ |= entities;
   const std::vector<HtmlToken> tokens = scan_html(html);
   std::map<size_t, size_t> pairs;
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -51,8 +56,8 @@ void UnitText::add_html(std::string_view html, const Encode& encode) {
     const std::string_view bytes = html.substr(token.begin, (skipped ? tokens[token.partner].end : token.end) - token.begin);
     if (token.kind == HtmlToken::text) {
       for (size_t at = 0; at < bytes.size();) {
-        const HtmlEntity entity = bytes[at] == '&' ? html_entity(bytes.substr(at)) : HtmlEntity();
-        if ((entity.length > 0 && entity.text.empty()) || bytes[at] == '<') {  // unknown, or of broken HTML
+        const HtmlEntity entity = entities && bytes[at] == '&' ? html_entity(bytes.substr(at)) : HtmlEntity();
+        if ((entity.length > 0 && entity.text.empty()) || (entities && bytes[at] == '<')) {  // unknown, or of broken HTML
           std::string written;
           encode(written, {}, bytes.substr(at, std::max<size_t>(entity.length, 1)));
           add_single(std::move(written));
@@ -195,10 +200,13 @@ std::string EditedFile::assemble(std::span<const std::string> translations) cons
     const Edit& edit = edits_[i];
     CHECK(edit.begin >= done && edit.end >= edit.begin, "the places at bytes {} and {} overlap", done, edit.begin);
     out.append(text_, done, edit.begin - done);
+    std::string value;
+    std::string& to = edit.write ? value : out;
     for (const Fragment& fragment : edit.fragments) {
-      out += fragment.bytes;
-      if (fragment.unit != SIZE_MAX) append_unit(out, fragment.unit, translations);
+      to += fragment.bytes;
+      if (fragment.unit != SIZE_MAX) append_unit(to, fragment.unit, translations);
     }
+    if (edit.write) edit.write(out, value);
     done = edit.end;
   }
   out.append(text_, done);

@@ -30,8 +30,8 @@ class UnitText {
   void add_text(std::string_view text);
   /// Adds text whose tags, as HTML has them within sentences, are tags; what else looks like one is text.
   void add_with_tags(std::string_view text, const Encode& encode);
-  /// Adds a piece of HTML, with its entities.
-  void add_html(std::string_view html, const Encode& encode);
+  /// Adds a piece of HTML. `entities`: with its entities, which become characters; else text has none.
+  void add_html(std::string_view html, const Encode& encode, bool entities = true);
   /// Adds what moves with its neighbours.
   void add_single(Fragments fragments) { add_empty("x", std::move(fragments)); }
   void add_single(std::string bytes) { add_empty("x", {{std::move(bytes)}}); }
@@ -73,6 +73,11 @@ class EditedFile : public UnitFile {
   size_t add_unit(UnitText text, SentenceEnds ends, UnitText::Encode encode);
   /// Replaces bytes of the file. Places do not overlap; of several at the same byte the first comes first.
   void replace(size_t begin, size_t end, Fragments fragments) { edits_.push_back({begin, end, std::move(fragments)}); }
+  /// The same for a value, whose new text `write` appends as the file has it, with its quotes and escapes.
+  using Write = std::function<void(std::string& out, const std::string& value)>;
+  void replace_value(size_t begin, size_t end, Fragments fragments, Write write) {
+    edits_.push_back({begin, end, std::move(fragments), std::move(write)});
+  }
   void insert(size_t at, std::string bytes) { replace(at, at, {{std::move(bytes)}}); }
   /// Throws DataError that begins with the line of a byte.
   [[noreturn]] void refuse(size_t at, const std::string& why) const;
@@ -84,6 +89,7 @@ class EditedFile : public UnitFile {
   struct Edit {
     size_t begin, end;
     Fragments fragments;
+    Write write = nullptr;
   };
   void append_unit(std::string& out, size_t unit, std::span<const std::string> translations) const;
 

@@ -60,13 +60,6 @@ Xliff::Xliff(std::string text, const Languages& languages) : XmlFile(std::move(t
   if (!found) refuse(0, "there is no element <xliff>, so this is no XLIFF; choose another --format");
 }
 
-void Xliff::check_language(size_t element, const char* name, const std::string& ours, const char* option) const {
-  const std::string theirs = attribute(element, name);
-  if (theirs.empty() || ours.empty() || main_language(theirs) == main_language(ours)) return;
-  refuse(begin_of(element), fmt::format("{} is {}, and the model's language is {}; use another model, or say {} {} if it is the same", name,
-                                        theirs, ours, option, theirs));
-}
-
 void Xliff::set_target_language(size_t element, const char* name) {
   if (attribute(element, name).empty() && !languages_.target.empty())
     set_attributes(element, {{name, languages_.target}});

@@ -11,7 +11,6 @@ class Xliff final : public XmlFile {
   Xliff(std::string text, const Languages& languages);
 
  private:
-  void check_language(size_t element, const char* name, const std::string& ours, const char* option) const;
   void set_target_language(size_t element, const char* name);
   void add_unit_1(size_t unit, bool preserve);
   void add_segments_2(size_t unit, bool preserve);

@@ -27,7 +27,7 @@ std::string xml_text(std::string_view xml) {
 
 void encode_xml(std::string& out, UnitText::Place, std::string_view text) { append_escaped(out, text); }
 
-XmlFile::XmlFile(std::string bytes) : EditedFile(std::move(bytes)) {
+XmlFile::XmlFile(std::string bytes) : MessageFile(std::move(bytes)) {
   require_utf8();
   tokens_ = scan_xml(text_, {{}, {}, {}, false});
   std::vector<size_t> open;
@@ -112,6 +112,22 @@ void XmlFile::set_attributes(size_t element, const std::vector<std::pair<std::st
   size_t end = tag.size() - (tag.ends_with("/>") ? 2 : 1);
   while (end > 0 && is_ascii_space(tag[end - 1])) --end;
   if (!added.empty()) insert(begin_of(element) + end, added);
+}
+
+void XmlFile::check_language(size_t element, const char* name, const std::string& ours, const char* option) const {
+  const std::string theirs = attribute(element, name);
+  if (theirs.empty() || ours.empty() || main_language(theirs) == main_language(ours)) return;
+  refuse(begin_of(element), fmt::format("{} is {}, and the model's language is {}; use another model, or say {} {} if it is the same", name,
+                                        theirs, ours, option, theirs));
+}
+
+void XmlFile::set_content(size_t element, Fragments fragments, Write write) {
+  if (fragments.empty()) return;
+  if (opens(element)) return replace_value(end_of(element), begin_of(last_of(element)), std::move(fragments), std::move(write));
+  const size_t slash = end_of(element) - 2;  // of <a/>
+  replace(slash, end_of(element), {{">"}});
+  replace_value(end_of(element), end_of(element), std::move(fragments), std::move(write));
+  insert(end_of(element), "</" + tokens_[element].name + ">");
 }
 
 std::string XmlFile::text_within(size_t element) const {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "document/html.h"
-#include "formats/unit_text.h"
+#include "formats/messages.h"
 
 namespace starling {
 
 /// A file of XML. Names of elements are local ones, without their prefix.
-class XmlFile : public EditedFile {
+class XmlFile : public MessageFile {
  protected:
   /// Throws DataError with the line for what is not UTF-8, and for elements that are not closed or cross each other.
   explicit XmlFile(std::string bytes);
@@ -35,6 +35,10 @@ class XmlFile : public EditedFile {
   std::string attribute(size_t element, std::string_view name) const;
   /// Sets attributes of an element, in place where they exist, else at the end of its tag.
   void set_attributes(size_t element, const std::vector<std::pair<std::string, std::string>>& values);
+  /// Replaces what is within an element, which may be empty (<a/>). Nothing changes without fragments.
+  void set_content(size_t element, Fragments fragments, Write write);
+  /// Refuses the file if an attribute names another language than `ours`, which `option` sets. "" is not known.
+  void check_language(size_t element, const char* name, const std::string& ours, const char* option) const;
   /// Returns the text within an element, also of its sections of CDATA, without entities.
   std::string text_within(size_t element) const;
   bool has_content(size_t element) const;  // other than white space and comments

@@ -130,6 +130,9 @@ TEST(Placeholders, EndWhereOtherScriptsBegin) {
     return all;
   };
   EXPECT_EQ(found("Text here /etc/host文件并编辑文件并编辑文件并编辑文件并编辑文件并编辑文件并编辑文件并编辑全部。谢谢。"), "[/etc/host]");
+  EXPECT_EQ(found("“%s” «%d», ‘%1$s’ 共%d个文件 „{x}“ “`ls`”"), "[%s][%d][%1$s][%d][{x}][`ls`]");
+  EXPECT_EQ(found("Remarque :voir la page, Hinweis :bitte (:voir)"), "[:voir]");
+  EXPECT_EQ(found("The :attribute must be :max, not :other_value"), "[:attribute][:max][:other_value]");
   EXPECT_EQ(found("see /home/zoë/a.txt—now"), "[/home/zoë/a.txt]");
   EXPECT_EQ(found("1.234.567.890 and 1.234.567 and 10.0.0.255 and 1.2.3.4.5"), "[10.0.0.255]");
 }

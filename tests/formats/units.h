@@ -10,6 +10,8 @@
 
 namespace starling {
 
+inline const Languages kLanguages{"en", "de", {}};
+
 inline std::string texts_of(const UnitFile& file) {
   std::string all;
   for (const TextUnit& unit : file.units()) all += unit.text + "\n";

@@ -9,8 +9,6 @@
 namespace starling {
 namespace {
 
-const Languages kLanguages{"en", "de", {}};
-
 std::string version1(const std::string& units, const std::string& file = "source-language=\"en-US\" target-language=\"de\"") {
   return "<?xml version=\"1.0\"?>\n<xliff version=\"1.2\">\n<file original=\"a\" " + file + "><body>\n" + units +
          "\n</body></file></xliff>\n";

@@ -1,0 +1,42 @@
+// Files of the messages of programs: values between quotes and escapes, with variables, tags of HTML and choices by number (ICU).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "formats/unit_text.h"
+
+namespace starling {
+
+class MessageFile : public EditedFile {
+ protected:
+  using EditedFile::EditedFile;
+
+  /// How messages are written besides what all files have in common.
+  struct Syntax {
+    bool mnemonics = false;  // "&File" and "_File" name the letter of a key
+    bool icu = true;         // choices by number or word: {n, plural, one {...} other {...}}
+  };
+  /// Returns a message as fragments with the units of its texts, as they stand in the value; empty if there is nothing to translate.
+  Fragments message(std::string_view value, const Syntax& syntax);
+
+ private:
+  Fragments add_plain(std::string_view value, const Syntax& syntax);
+  UnitText read_icu(std::string_view text, bool counts, int depth);
+  void add_argument(UnitText& unit, std::string_view argument, int depth);
+  size_t add_message_unit(UnitText unit);
+};
+
+/// Returns whether a value is for programs: names such as main_menu and mainMenu, paths, formats of dates.
+bool is_for_programs(std::string_view value);
+
+/// Returns the languages' name for a target: "de" for "de", "pt_BR" for "pt-BR".
+std::string with_underscore(std::string language);
+
+/// Appends the character of "\uXXXX" at the beginning of a text, also of two such ones; returns the bytes that it takes, 0 if there is
+/// none.
+size_t append_escaped_unit(std::string& out, std::string_view text);
+/// Appends characters that are not ASCII as "\uXXXX".
+void append_ascii(std::string& out, std::string_view text);
+
+}  // namespace starling

@@ -1,0 +1,34 @@
+// Messages in XML: Android's string resources, .NET's .resx, Qt Linguist's .ts.
+#pragma once
+
+#include "formats/messages.h"
+#include "formats/xml_elements.h"
+
+namespace starling {
+
+/// Android's strings.xml: strings, plurals and arrays, with the escapes and the tags in them.
+class AndroidStrings final : public XmlFile {
+ public:
+  explicit AndroidStrings(std::string text);
+
+ private:
+  void add(size_t element);
+  void add_text(UnitText& unit, std::string_view text, bool cdata) const;
+};
+
+/// .resx: the values that are texts.
+class Resx final : public XmlFile {
+ public:
+  explicit Resx(std::string text);
+};
+
+/// .ts: unfinished messages without a translation get one and stay unfinished.
+class QtLinguist final : public XmlFile {
+ public:
+  QtLinguist(std::string text, const Languages& languages);
+
+ private:
+  void add(size_t message_element, size_t forms);
+};
+
+}  // namespace starling

@@ -1,0 +1,17 @@
+// YAML with the messages of a program, as Rails has them: values that are texts are translated, in the style that they are written in.
+#pragma once
+
+#include "formats/messages.h"
+
+namespace starling {
+
+class YamlMessages final : public MessageFile {
+ public:
+  /// Throws DataError with the line for what is not YAML.
+  YamlMessages(std::string text, const Languages& languages);
+
+ private:
+  class Reader;
+};
+
+}  // namespace starling
