@@ -59,11 +59,17 @@ find_path(MD4C_INCLUDE md4c.h)
 if(NOT MD4C_LIBRARY OR NOT MD4C_INCLUDE)
   starling_missing(md4c libmd4c-dev)
 endif()
-# And the places of scalars in YAML, which yaml-cpp does not tell.
+# The places of scalars in YAML, which yaml-cpp does not tell.
 find_library(YAML_LIBRARY yaml)
 find_path(YAML_INCLUDE yaml.h)
 if(NOT YAML_LIBRARY OR NOT YAML_INCLUDE)
   starling_missing(libyaml libyaml-dev)
+endif()
+# Regular expressions of placeholders, in linear time.
+find_library(RE2_LIBRARY re2)
+find_path(RE2_INCLUDE re2/re2.h)
+if(NOT RE2_LIBRARY OR NOT RE2_INCLUDE)
+  starling_missing(RE2 libre2-dev)
 endif()
 
 # Debian's CMake package of oneDNN asks for OpenCL, which we do not use.

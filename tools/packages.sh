@@ -16,6 +16,7 @@ packages=(
   libcld2-dev             # which language a text is in
   libmd4c-dev             # Markdown
   libyaml-dev             # messages in YAML
+  libre2-dev              # placeholders by regular expressions
   libgtest-dev libgmock-dev  # tests
   libcurl4-openssl-dev    # bench serve, tests of the server
   libopenmpi-dev openmpi-bin  # training with several processes

@@ -249,6 +249,7 @@ void run_translate(const TranslateArguments& a) {
   const int64_t most_tokens = std::min(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens, translator.most_text_tokens());
   if (!a.memory.empty()) translator.set_translation_memory(TranslationMemory::load(a.memory, languages.source, languages.target));
   DocumentTranslation documents(translator, loaded.description.vocabularies, languages, most_tokens);
+  if (!a.keep.empty()) documents.set_own_placeholders(std::make_shared<OwnPlaceholders>(a.keep, "--keep"));
   size_t document = 0;  // of the inputs
   const size_t window = static_cast<size_t>(16 * a.batch_sentences);
   std::optional<LineQueue> queue;

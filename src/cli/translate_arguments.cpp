@@ -12,11 +12,11 @@ namespace {
 
 void check_document(const TranslateArguments& a) {
   if (!a.document && a.format != "auto") throw ConfigError(fmt::format("--format {} is for documents; add --document", a.format));
+  if (!a.document && !a.keep.empty()) throw ConfigError("--keep is for documents; add --document");
   if (!a.document && !a.source_language.empty())
     throw ConfigError(
         "--source-language determines where the sentences of a document end; add --document, or leave it out. A model that must be told "
-        "the "
-        "language of its source takes the language's piece: --source-prefix __en__");
+        "the language of its source takes the language's piece: --source-prefix __en__");
   check({a.source_language, ""}, "translate");
   if (a.document && a.n_best > 1)
     throw ConfigError("--n-best gives lists of sentences, and --document one document; leave out one of the two");
@@ -162,6 +162,10 @@ CLI::App* add_translate_arguments(CLI::App& app, const std::shared_ptr<Translate
                   "other formats of docs/guides/documents.md; auto: by the input's first bytes and its name")
       ->check(CLI::IsMember(document_formats()))
       ->capture_default_str();
+  sub->add_option("--keep", a->keep,
+                  "of documents: a regular expression (RE2) of what stays as it is, such as placeholders; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("REGEX");
   add_target_language_option(*sub, a->target_language);
   sub->add_option("--memory", a->memory,
                   "translation memory, TMX or lines with tabs: lines, or sentences of documents, that are in it get its translation");

@@ -21,7 +21,8 @@ struct TranslateArguments {
   bool quiet = false, document = false, most_tokens_given = false;
   std::string format = "auto", source_language, target_language, glossary, memory, prefix_file;
   LineFormat lines;
-  bool all_lines = false;  // also those without letters
+  std::vector<std::string> keep;  // expressions of placeholders
+  bool all_lines = false;         // also those without letters
   bool confidence = false;
   bool tsv = false;  // a line is a source, a tab, and the beginning of its translation
   Translator::Form form;

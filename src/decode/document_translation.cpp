@@ -66,7 +66,9 @@ std::vector<std::string> DocumentTranslation::translate_texts(std::span<const Te
   std::vector<DocumentParts> documents;
   std::vector<std::string> sources;
   for (const TextUnit& unit : units) {
-    documents.emplace_back(Document(unit.text, unit.format, languages_.source, unit.options), vocabularies_.source(), most_tokens_);
+    DocumentOptions options = unit.options;
+    options.own_placeholders = own_placeholders_;
+    documents.emplace_back(Document(unit.text, unit.format, languages_.source, options), vocabularies_.source(), most_tokens_);
     cut_ += documents.back().cut();
     sources.insert(sources.end(), documents.back().parts().begin(), documents.back().parts().end());
   }

@@ -22,6 +22,8 @@ class DocumentTranslation {
   DocumentTranslation(Translator& translator, const Vocabularies& vocabularies, Languages languages, int64_t most_tokens)
       : translator_(translator), vocabularies_(vocabularies), languages_(std::move(languages)), most_tokens_(most_tokens) {}
 
+  /// Also leaves these placeholders as they are.
+  void set_own_placeholders(std::shared_ptr<const OwnPlaceholders> own) { own_placeholders_ = std::move(own); }
   /// Translates a text of a format of file_format(). Sentences never span lines, so plain text is written in pieces; all other formats
   /// are written as a whole. Throws DataError, with `path` and the line, for a broken file.
   void translate(const std::string& whole, const std::string& format, const std::string& path, const Write& write);
@@ -40,6 +42,7 @@ class DocumentTranslation {
   const Vocabularies& vocabularies_;
   const Languages languages_;
   const int64_t most_tokens_;
+  std::shared_ptr<const OwnPlaceholders> own_placeholders_;
   int64_t cut_ = 0;
   double begun_ = 0, ends_ = 0;  // where the current piece begins and ends, as fractions of the text
 };

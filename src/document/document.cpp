@@ -63,7 +63,7 @@ class Document::Builder {
     finish_run();
   }
   void finish_run() {
-    keep_placeholders(run_, tokens_);
+    keep_placeholders(run_, tokens_, options_.own_placeholders.get());
     next_tag_ = next_kept_ = 0;
     const std::vector<Range> sentences = find_sentences();
     for (size_t i = 0; i < sentences.size(); ++i)

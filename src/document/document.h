@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "document/aligned_text.h"
 #include "document/html.h"
 #include "document/markup.h"
+#include "document/own_placeholders.h"
 
 namespace starling {
 
@@ -23,6 +25,7 @@ enum class SentenceEnds : uint8_t { usual, marks_and_lines, marks, none };
 struct DocumentOptions {
   SentenceEnds ends = SentenceEnds::usual;
   TagRules tags;
+  std::shared_ptr<const OwnPlaceholders> own_placeholders;  // null: only those of find_placeholders()
 };
 
 class Document {

@@ -116,12 +116,14 @@ void append_untouched(DocumentRun& run, std::string_view document, std::vector<H
   run.kept.push_back({{offset, static_cast<int64_t>(run.text.size())}, place});
 }
 
-void keep_placeholders(DocumentRun& run, const std::vector<HtmlToken>& tokens) {
+void keep_placeholders(DocumentRun& run, const std::vector<HtmlToken>& tokens, const OwnPlaceholders* own) {
   const std::vector<DocumentRun::Kept> before = std::move(run.kept);
   run.kept.clear();
   Keeper keeper(run, tokens);
   size_t next = 0;
-  for (const Range& found : find_placeholders(run.text)) {
+  std::vector<Range> all = find_placeholders(run.text);
+  if (own != nullptr) own->add_to(all, run.text);
+  for (const Range& found : all) {
     while (next < before.size() && before[next].at.end <= found.begin) run.kept.push_back(before[next++]);
     if (next < before.size() && before[next].at.begin < found.end) continue;  // part of a kept part already
     keeper.keep(found);

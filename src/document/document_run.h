@@ -8,6 +8,7 @@
 
 #include "document/html.h"
 #include "document/markup.h"
+#include "document/own_placeholders.h"
 
 namespace starling {
 
@@ -40,7 +41,7 @@ void append_html_text(DocumentRun& run, std::string_view document, const HtmlTok
 /// element becomes a single tag, that of the first token.
 void append_untouched(DocumentRun& run, std::string_view document, std::vector<HtmlToken>& tokens, size_t first, size_t last);
 
-/// Adds the placeholders of the text, with the tags within them, to the kept parts, in order.
-void keep_placeholders(DocumentRun& run, const std::vector<HtmlToken>& tokens);
+/// Adds the placeholders of the text, with the tags within them, to the kept parts, in order; `own` may be null.
+void keep_placeholders(DocumentRun& run, const std::vector<HtmlToken>& tokens, const OwnPlaceholders* own);
 
 }  // namespace starling

@@ -179,7 +179,7 @@ void Xliff::add_inline(UnitText& text, size_t first, size_t end) const {
     }
     const std::string_view element = token.name.empty() ? "" : name(i);
     const size_t last = last_of(i);
-    std::string whole = text_.substr(begin_of(i), end_of(last) - begin_of(i));
+    const auto whole = [&] { return text_.substr(begin_of(i), end_of(last) - begin_of(i)); };
     const auto number = [&](std::initializer_list<const char*> names) {
       for (const char* n : names)
         if (const std::string value = attribute(i, n); !value.empty()) return value;
@@ -188,7 +188,7 @@ void Xliff::add_inline(UnitText& text, size_t first, size_t end) const {
     if (opens(i) && (is_any_of(element, {"g", "pc", "mrk", "sub"}) || !is_any_of(element, {"bpt", "ept", "ph", "it", "x", "bx", "ex"}))) {
       const bool left = attribute(i, "translate") == "no" || (element == "mrk" && attribute(i, "mtype") == "protected");
       if (left) {
-        text.add_kept(std::move(whole), text_within(i));
+        text.add_kept(whole(), text_within(i));
         i = last;
       } else {
         const bool segment = element == "mrk" && attribute(i, "mtype") == "seg";
@@ -197,21 +197,21 @@ void Xliff::add_inline(UnitText& text, size_t first, size_t end) const {
       }
       continue;
     }
-    i = last;
     const bool begins = is_any_of(element, {"bpt", "bx", "sc"}) && attribute(i, "isolated") != "yes";
     const bool ends = is_any_of(element, {"ept", "ex", "ec"}) && attribute(i, "isolated") != "yes";
     const std::string key = begins ? number({"rid", "id", "i"}) : ends ? number({"rid", "startRef", "id", "i"}) : "";
     const auto begun = pairs.find(key);
     if (begins && !key.empty()) {
-      pairs[key] = text.open(std::move(whole));
+      pairs[key] = text.open(whole());
     } else if (ends && begun != pairs.end()) {
-      text.close(begun->second, std::move(whole));
+      text.close(begun->second, whole());
       pairs.erase(begun);
     } else if (attribute(i, "ctype") == "lb" || attribute(i, "subType") == "xlf:lb") {
-      text.add_separator(std::move(whole));
+      text.add_separator(whole());
     } else {
-      text.add_single(std::move(whole));
+      text.add_single(whole());
     }
+    i = last;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "demo/corpus.h"
 #include "document/document.h"
@@ -293,6 +294,37 @@ TEST(Placeholders, NoWordOfAThousandSentencesIsMissing) {
     }
     EXPECT_EQ(word_texts(out), word_texts(pair.target)) << text;
   }
+}
+
+TEST(OwnPlaceholders, StayLikeTheOthers) {
+  DocumentOptions options;
+  options.own_placeholders =
+      std::make_shared<OwnPlaceholders>(std::vector<std::string>{"ACME-[0-9]+", "[A-Z]{3}!", "the [0-9]x"}, "--keep");
+  const Document document("See ACME-12 and ABC! now, {a}x {ABC!} on the 5x day.", DocumentFormat::text, "en", options);
+  EXPECT_EQ(document.assemble(std::vector<AlignedText>(document.sentences().size(), {"word", {}})).find("ACME-12") != std::string::npos,
+            true);
+  std::vector<Range> found = find_placeholders("a {ABC!} ABC!");
+  options.own_placeholders->add_to(found, "a {ABC!} ABC!");
+  EXPECT_EQ(found, (std::vector<Range>{{2, 8}, {9, 13}}));
+}
+
+TEST(OwnPlaceholders, WrongExpressionsAreRefused) {
+  const auto why = [](const std::string& expression) {
+    try {
+      const OwnPlaceholders own({expression}, "--keep");
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(why("(a"), "--keep (a is no regular expression of RE2: missing ): (a; put a backslash before marks that are meant as they are");
+  EXPECT_EQ(why("a*"), "--keep a* matches the empty text; let it match at least one character, for instance by + instead of *");
+  EXPECT_NE(why("((a{1000}){1000}){10}"), "");
+  EXPECT_EQ(why("(a+)+$"), "");
+  const OwnPlaceholders own({"(a+)+$"}, "--keep");
+  std::vector<Range> found;
+  own.add_to(found, std::string(20'000, 'a') + "b");
+  EXPECT_TRUE(found.empty());
 }
 
 }  // namespace
