@@ -141,7 +141,8 @@ TEST(YamlMessages, ValuesKeepTheirStyle) {
       changed("yaml",
               "# a dog\nen:\n  a: A dog # x\n  b: 'it''s \"x\"'\n  c: \"one\\ntwo\"\n  \"yes\": yes\n  n: 12\n  d: |\n    One dog.\n\n    "
               "Two: dogs.\n"
-              "  e: >-\n    long text\n    goes on\n  f: [one, \"two\", *x]\n  g: &x wrapped\n    text é\n  date: \"%d. %B\"\n  order: [year_x, "
+              "  e: >-\n    long text\n    goes on\n  f: [one, \"two\", *x]\n  g: &x wrapped\n    text é\n  date: \"%d. %B\"\n  order: "
+              "[year_x, "
               "\":month\"]\n"),
       "# a dog\nde:\n  a: A DOG # x\n  b: 'IT''S \"X\"'\n  c: \"ONE\\nTWO\"\n  \"yes\": yes\n  n: 12\n  d: |\n    ONE DOG.\n\n    TWO: "
       "DOGS.\n"
