@@ -74,7 +74,7 @@ std::vector<TokenRange> SubwordSampler::places(std::span<const int32_t> before, 
   for (const int32_t id : before) {
     const size_t to = from + bytes(id);
     while (end <= from && at + 1 < now.size()) end += bytes(now[++at]);
-    TokenRange& range = places.emplace_back(at, at);
+    TokenRange& range = places.emplace_back(TokenRange{at, at});
     for (; end < to && at + 1 < now.size(); range.last = at) end += bytes(now[++at]);
     from = to;
   }
