@@ -10,7 +10,8 @@ AlignedText linked_through(const AlignedText& first, AlignedText second) {
   std::vector<AlignedText::Link> links;
   for (const auto& [middle, target] : second.links) {
     // Targets are the bytes of tokens, which do not overlap, so few of them lie between the first that may share bytes and the last.
-    auto l = std::partition_point(order.begin(), order.end(), [begin = middle.begin](const auto& link) { return link.target.end <= begin; });
+    auto l =
+        std::partition_point(order.begin(), order.end(), [begin = middle.begin](const auto& link) { return link.target.end <= begin; });
     int64_t most = 0;
     Range source{};
     for (; l != order.end() && l->target.begin < middle.end; ++l) {
