@@ -7,10 +7,10 @@
 #include "base/quotes.h"
 #include "base/utf8.h"
 #include "data/line_reader.h"
+#include "formats/zip.h"
 #include "interop/ct2_file.h"
 #include "interop/marian_bin.h"
 #include "interop/stand_ins.h"
-#include "interop/zip.h"
 
 namespace starling {
 namespace {

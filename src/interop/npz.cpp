@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/quotes.h"
-#include "interop/zip.h"
+#include "formats/zip.h"
 
 namespace starling {
 namespace {

@@ -3,13 +3,13 @@
 #include <map>
 
 #include "base/error.h"
+#include "formats/zip.h"
 #include "interop/ct2.h"
 #include "interop/hf.h"
 #include "interop/hf_weights.h"
 #include "interop/marian.h"
 #include "interop/marian_bin.h"
 #include "interop/npz.h"
-#include "interop/zip.h"
 #include "text/vocabulary_format.h"
 
 using namespace starling;

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "base/random.h"
+#include "formats/zip.h"
 #include "interop/npz.h"
-#include "interop/zip.h"
 #include "tests/interop/archives.h"
 #include "tests/interop/interop_test.h"
 
@@ -30,6 +30,33 @@ TEST(Zip, GivesWhatWasStoredAndDeflated) {
     for (const ZipEntry& e : zip.entries()) content[e.name] = zip.read(e);
     EXPECT_EQ(content, (std::map<std::string, std::string>{{"a.txt", large}, {"folder/", ""}, {"folder/b", "short"}, {"empty", ""}}));
   }
+}
+
+TEST(Zip, IsRewrittenWithTheRestAsItWas) {
+  const std::string old = zip_of({{"a", std::string(5000, 'a')}, {"b", "second"}, {"c", "third"}, {"d", "fourth"}}, true);
+  const ZipArchive zip(as_bytes(old), "it.zip");
+  EXPECT_EQ(zip.rewritten([](const ZipEntry&) { return std::nullopt; }), old);
+  std::vector<std::string> asked;
+  const std::string fresh = zip.rewritten([&](const ZipEntry& e) -> std::optional<std::string> {
+    asked.push_back(e.name);
+    if (e.name == "a" || e.name == "b") return "new " + e.name;
+    return std::nullopt;
+  });
+  EXPECT_THAT(asked, ElementsAre("a", "b", "c", "d"));
+  const ZipArchive again(as_bytes(fresh), "it.zip");
+  std::vector<std::string> content;
+  for (const ZipEntry& e : again.entries()) content.push_back(e.name + (e.deflated ? " deflated: " : " stored: ") + again.read(e));
+  EXPECT_THAT(content, ElementsAre("a deflated: new a", "b stored: new b", "c deflated: third", "d stored: fourth"));
+}
+
+// What writes to a pipe puts sizes and sum behind the content (flag 8) and marks sizes in the header as unknown.
+TEST(Zip, SizesBehindTheContentComeInFrontOfIt) {
+  std::string piped = zip_of({{"a", "first"}});
+  const size_t record = piped.find("PK\x01\x02");
+  piped[6] = piped[record + 8] = 8;
+  for (size_t i = 14; i < 26; ++i) piped[i] = 0;
+  const ZipArchive zip(as_bytes(piped), "it.zip");
+  EXPECT_EQ(zip.rewritten([](const ZipEntry&) { return std::nullopt; }), zip_of({{"a", "first"}}));
 }
 
 TEST(Zip, RefusesWhatIsDamaged) {

@@ -7,10 +7,10 @@
 #include "base/memory.h"
 #include "base/quotes.h"
 #include "base/random.h"
+#include "formats/zip.h"
 #include "interop/ct2.h"
 #include "interop/marian_bin.h"
 #include "interop/npz.h"
-#include "interop/zip.h"
 #include "tests/interop/archives.h"
 #include "tests/interop/interop_test.h"
 

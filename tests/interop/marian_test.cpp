@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "decode/translator.h"
-#include "interop/zip.h"
+#include "formats/zip.h"
 #include "tests/interop/archives.h"
 #include "tests/interop/interop_test.h"
 #include "tests/models/common.h"

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "interop/zip.h"
+#include "formats/zip.h"
 #include "tests/interop/archives.h"
 #include "tests/interop/interop_test.h"
 

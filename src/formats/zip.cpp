@@ -1,4 +1,4 @@
-#include "interop/zip.h"
+#include "formats/zip.h"
 
 #include <zlib.h>
 
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/error.h"
 #include "base/quotes.h"
-#include "interop/foreign_bytes.h"
 
 namespace starling {
 namespace {
@@ -15,6 +15,38 @@ namespace {
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kMostComment = 65535;
 constexpr uint64_t kMostExpansion = 1100;  // deflate makes at most 1,032 bytes of one
+
+constexpr uint16_t kVersionNeeded = 20, kSizesFollow = 8;  // the latter a flag: sizes and sum stand behind the content
+constexpr uint64_t kMostInArchive = 0xffffffff;
+
+void append_number(std::string& to, uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i));
+}
+
+void set_number(std::string& record, size_t at, uint64_t value, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) record[at + i] = static_cast<char>(value >> (8 * i));
+}
+
+uint32_t sum_of(std::string_view content) {
+  return static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())));
+}
+
+std::string deflated(std::string_view content) {
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, deflateEnd);
+  std::string packed;
+  std::vector<Bytef> piece(size_t{64} << 10);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  for (int status = Z_OK; status == Z_OK;) {
+    stream.next_out = piece.data();
+    stream.avail_out = static_cast<uInt>(piece.size());
+    status = deflate(&stream, Z_FINISH);
+    packed.append(reinterpret_cast<const char*>(piece.data()), static_cast<size_t>(stream.next_out - piece.data()));
+  }
+  return packed;
+}
 
 template <class T>
 T number_at(std::span<const std::byte> bytes, size_t at) {
@@ -26,7 +58,7 @@ T number_at(std::span<const std::byte> bytes, size_t at) {
 }  // namespace
 
 std::string zip_archive(std::span<const std::pair<std::string, std::string>> files) {
-  constexpr uint64_t kVersionNeeded = 20, kFirstDay = 0x21;  // 1 January 1980
+  constexpr uint64_t kFirstDay = 0x21;  // 1 January 1980
   std::string archive, directory;
   for (const auto& [name, content] : files) {
     std::string head;
@@ -34,7 +66,7 @@ std::string zip_archive(std::span<const std::pair<std::string, std::string>> fil
     append_number(head, 0, 4);  // flags, stored
     append_number(head, 0, 2);
     append_number(head, kFirstDay, 2);
-    append_number(head, crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())), 4);
+    append_number(head, sum_of(content), 4);
     append_number(head, content.size(), 4);
     append_number(head, content.size(), 4);
     append_number(head, name.size(), 2);
@@ -47,7 +79,7 @@ std::string zip_archive(std::span<const std::pair<std::string, std::string>> fil
     directory += name;
     append_number(archive, kLocal, 4);
     archive += head + name + content;
-    if (archive.size() + directory.size() + kEndBytes > 0xffffffff)
+    if (archive.size() + directory.size() + kEndBytes > kMostInArchive)
       throw ConfigError(fmt::format("{} and the files before it are too large for a zip archive", name));
   }
   const uint64_t start = archive.size();
@@ -79,6 +111,8 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : byt
   const uint64_t size = number_at<uint32_t>(bytes, end + 12), start = number_at<uint32_t>(bytes, end + 16);
   if (count == 0xffff || start == 0xffffffff) broken("it is of the form for more than 4 GiB, zip64");
   if (start + size > end) broken("its directory lies beyond its end");
+  comment_.assign(reinterpret_cast<const char*>(bytes.data()) + end + kEndBytes,
+                  std::min<size_t>(number_at<uint16_t>(bytes, end + 20), bytes.size() - end - kEndBytes));
   size_t at = start;
   uint64_t packed = 0;
   for (int i = 0; i < count; ++i) {
@@ -87,6 +121,7 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : byt
     const size_t further = size_t{number_at<uint16_t>(bytes, at + 30)} + number_at<uint16_t>(bytes, at + 32);
     if (at + kCentralBytes + name_bytes + further > end) broken(fmt::format("entry {} is damaged", i + 1));
     ZipEntry e;
+    e.record = at;
     e.name.assign(reinterpret_cast<const char*>(bytes.data() + at + kCentralBytes), name_bytes);
     const auto flags = number_at<uint16_t>(bytes, at + 8), method = number_at<uint16_t>(bytes, at + 10);
     e.crc = number_at<uint32_t>(bytes, at + 16);
@@ -144,8 +179,7 @@ std::string ZipArchive::inflated(const ZipEntry& entry, uint64_t most) const {
 
 void ZipArchive::require_sum(const ZipEntry& entry, std::string_view content) const {
   if (content.size() != entry.size) broken(entry, "is damaged");
-  if (crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())) != entry.crc)
-    broken(entry, "is damaged: its checksum is wrong");
+  if (sum_of(content) != entry.crc) broken(entry, "is damaged: its checksum is wrong");
 }
 
 std::string ZipArchive::read_begin(const ZipEntry& entry, uint64_t most) const {
@@ -166,6 +200,53 @@ std::string ZipArchive::read(const ZipEntry& entry) const {
   std::string content = inflated(entry, entry.size);
   require_sum(entry, content);
   return content;
+}
+
+std::string ZipArchive::rewritten(const std::function<std::optional<std::string>(const ZipEntry&)>& content) const {
+  constexpr size_t kFlags = 6, kMethod = 8, kSum = 14, kName = 26;  // in a local header; two bytes further in the directory
+  std::vector<const ZipEntry*> in_order;
+  for (const ZipEntry& e : entries_) in_order.push_back(&e);
+  std::ranges::stable_sort(in_order, {}, &ZipEntry::offset);
+  std::string archive;
+  std::vector<std::string> records(entries_.size());
+  for (const ZipEntry* e : in_order) {
+    const std::span<const std::byte> old = packed(*e);
+    const auto* bytes = reinterpret_cast<const char*>(bytes_.data());
+    const std::optional<std::string> changed = content(*e);
+    const std::string fresh = !changed ? "" : e->deflated ? deflated(*changed) : *changed;
+    const std::string_view body =
+        changed ? std::string_view(fresh) : std::string_view(reinterpret_cast<const char*>(old.data()), old.size());
+    // Further fields of the local header, such as sizes in another form, are left out: the directory has what counts.
+    std::string head(bytes + e->offset, kLocalBytes + number_at<uint16_t>(bytes_, e->offset + kName));
+    const size_t further = size_t{number_at<uint16_t>(bytes_, e->record + 28)} + number_at<uint16_t>(bytes_, e->record + 30) +
+                           number_at<uint16_t>(bytes_, e->record + 32);
+    std::string record(bytes + e->record, kCentralBytes + further);
+    set_number(head, kName + 2, 0, 2);
+    for (const auto& [to, shift] : {std::pair(&head, size_t{0}), {&record, size_t{2}}}) {
+      set_number(*to, kFlags + shift, number_at<uint16_t>(bytes_, e->record + kFlags + 2) & ~unsigned{kSizesFollow}, 2);
+      set_number(*to, kMethod + shift, e->deflated ? 8 : 0, 2);
+      set_number(*to, kSum + shift, changed ? sum_of(*changed) : e->crc, 4);
+      set_number(*to, kSum + shift + 4, body.size(), 4);
+      set_number(*to, kSum + shift + 8, changed ? changed->size() : e->size, 4);
+    }
+    set_number(record, 42, archive.size(), 4);
+    archive += head;
+    archive += body;
+    if (archive.size() > kMostInArchive) throw DataError(fmt::format("{}: the translation has 4 GiB or more", name_));
+    records[static_cast<size_t>(e - entries_.data())] = std::move(record);
+  }
+  const size_t start = archive.size();
+  for (const std::string& record : records) archive += record;
+  const size_t directory = archive.size() - start;
+  if (archive.size() > kMostInArchive) throw DataError(fmt::format("{}: the translation has 4 GiB or more", name_));
+  append_number(archive, kEnd, 4);
+  append_number(archive, 0, 4);
+  append_number(archive, entries_.size(), 2);
+  append_number(archive, entries_.size(), 2);
+  append_number(archive, directory, 4);
+  append_number(archive, start, 4);
+  append_number(archive, comment_.size(), 2);
+  return archive + comment_;
 }
 
 }  // namespace starling

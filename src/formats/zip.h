@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +19,7 @@ struct ZipEntry {
   uint64_t packed_size = 0, offset = 0;  // offset of the local header
   uint32_t crc = 0;
   bool deflated = false;
+  uint64_t record = 0;  // offset of its entry in the directory
 };
 
 class ZipArchive {
@@ -29,6 +33,9 @@ class ZipArchive {
   std::string_view stored(const ZipEntry& entry) const;
   // Returns its first bytes, `most` at most, which are not checked.
   std::string read_begin(const ZipEntry& entry, uint64_t most) const;
+  // Returns the archive with new contents of the entries for which `content` returns one. It is asked for each entry in the order of their
+  // bytes; all others keep theirs, packed as they are.
+  std::string rewritten(const std::function<std::optional<std::string>(const ZipEntry&)>& content) const;
 
  private:
   std::span<const std::byte> packed(const ZipEntry& entry) const;
@@ -37,7 +44,7 @@ class ZipArchive {
   [[noreturn]] void broken(const ZipEntry& entry, const char* why) const;
 
   std::span<const std::byte> bytes_;
-  std::string name_;
+  std::string name_, comment_;
   std::vector<ZipEntry> entries_;
 };
 
