@@ -26,6 +26,8 @@ std::string read_whole_text(const std::string& path) {
     }
     text.resize(size + got);
   }
+  // Office documents, new and old, are archives; their reader judges them.
+  if (text.starts_with("PK\x03\x04") || text.starts_with("\xD0\xCF\x11\xE0")) return text;
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
     throw DataError(fmt::format("{}:1: the text is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8 {}", shown, shown));
   if (const auto at = invalid_utf8_offset(text))

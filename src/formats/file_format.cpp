@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "formats/office.h"
 #include "formats/subtitles.h"
 
 namespace starling {
@@ -49,11 +50,14 @@ constexpr Known kKnown[] = {
 }  // namespace
 
 std::vector<std::string> document_formats() {
-  return {"auto", "text",       "html",    "xml",     "subtitles", "xliff", "markdown", "po",
-          "json", "properties", "strings", "android", "resx",      "qt",    "yaml"};
+  std::vector<std::string> all{"auto", "text",       "html",    "xml",     "subtitles", "xliff", "markdown", "po",
+                               "json", "properties", "strings", "android", "resx",      "qt",    "yaml"};
+  all.insert(all.end(), office_formats().begin(), office_formats().end());
+  return all;
 }
 
 std::string file_format(std::string_view text, const std::string& path) {
+  if (std::string office = office_format(text, path); !office.empty()) return office;
   if (is_subtitles(text)) return "subtitles";
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   std::string first(text.substr(0, 500)), ending = path.substr(path.rfind('/') + 1);

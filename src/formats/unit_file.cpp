@@ -1,9 +1,12 @@
 #include "formats/unit_file.h"
 
+#include <algorithm>
+
 #include "formats/gettext.h"
 #include "formats/json_messages.h"
 #include "formats/line_messages.h"
 #include "formats/markdown.h"
+#include "formats/office.h"
 #include "formats/subtitles.h"
 #include "formats/xliff.h"
 #include "formats/xml_messages.h"
@@ -23,6 +26,7 @@ std::unique_ptr<UnitFile> open_unit_file(std::string_view format, std::string by
   if (format == "qt") return std::make_unique<QtLinguist>(std::move(bytes), languages);
   if (format == "yaml") return std::make_unique<YamlMessages>(std::move(bytes), languages);
   if (format == "xliff") return std::make_unique<Xliff>(std::move(bytes), languages);
+  if (std::ranges::count(office_formats(), format)) return std::make_unique<OfficeFile>(format, std::move(bytes), languages);
   return nullptr;
 }
 
