@@ -73,6 +73,13 @@ void add_serve(CLI::App& app) {
   sub->add_option("--max-body", o.http.body_bytes, "limit for the body of a request, bytes")
       ->check(CLI::Range(int64_t{1000}, int64_t{1} << 30))
       ->capture_default_str();
+  sub->add_option("--max-file", o.service.files.bytes, "limit for a file that is translated, bytes; 0: no files are")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
+      ->capture_default_str();
+  sub->add_option("--keep-files", o.service.files.seconds,
+                  "time within which a file must be translated, and for which its translation is kept")
+      ->transform(duration_range(1, 86400))
+      ->capture_default_str();
   sub->add_option("--max-body-total", o.http.body_total_bytes,
                   "limit for all requests in progress together, bytes; beyond it requests get status 429")
       ->check(CLI::Range(int64_t{1000}, int64_t{1} << 40))

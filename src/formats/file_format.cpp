@@ -56,6 +56,15 @@ std::vector<std::string> document_formats() {
   return all;
 }
 
+std::vector<std::string> document_endings() {
+  std::vector<std::string> all{".txt", ".srt", ".vtt"};
+  for (const std::string_view format : office_formats()) all.push_back(fmt::format(".{}", format));
+  for (const Known& k : kKnown)
+    for (size_t at = 1; !k.read_as.empty() && at < k.endings.size(); at = k.endings.find(' ', at) + 1)
+      all.push_back(fmt::format(".{}", k.endings.substr(at, k.endings.find(' ', at) - at)));
+  return all;
+}
+
 std::string file_format(std::string_view text, const std::string& path) {
   if (std::string office = office_format(text, path); !office.empty()) return office;
   if (is_subtitles(text)) return "subtitles";

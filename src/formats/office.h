@@ -21,11 +21,9 @@ std::string office_format(std::string_view bytes, const std::string& path);
 class OfficeFile final : public UnitFile {
  public:
   // `format` is one of office_formats(). Throws DataError for what is broken, encrypted, or unpacks to more than `most` bytes.
-  OfficeFile(std::string_view format, std::string bytes, Languages languages, uint64_t most = kMostUnpacked);
+  OfficeFile(std::string_view format, std::string bytes, Languages languages, uint64_t most = uint64_t{512} << 20);
 
   std::string assemble(std::span<const std::string> translations) const override;
-
-  static constexpr uint64_t kMostUnpacked = uint64_t{512} << 20;
 
  private:
   // What is done with an entry of the archive. `page`: HTML; `languages`: it has no text, but says what language the text has.

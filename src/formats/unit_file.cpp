@@ -14,7 +14,7 @@
 
 namespace starling {
 
-std::unique_ptr<UnitFile> open_unit_file(std::string_view format, std::string bytes, const Languages& languages) {
+std::unique_ptr<UnitFile> open_unit_file(std::string_view format, std::string bytes, const Languages& languages, uint64_t most_unpacked) {
   if (format == "subtitles") return std::make_unique<Subtitles>(std::move(bytes));
   if (format == "markdown") return std::make_unique<Markdown>(std::move(bytes));
   if (format == "po") return std::make_unique<Gettext>(std::move(bytes), languages);
@@ -26,7 +26,7 @@ std::unique_ptr<UnitFile> open_unit_file(std::string_view format, std::string by
   if (format == "qt") return std::make_unique<QtLinguist>(std::move(bytes), languages);
   if (format == "yaml") return std::make_unique<YamlMessages>(std::move(bytes), languages);
   if (format == "xliff") return std::make_unique<Xliff>(std::move(bytes), languages);
-  if (std::ranges::count(office_formats(), format)) return std::make_unique<OfficeFile>(format, std::move(bytes), languages);
+  if (std::ranges::count(office_formats(), format)) return std::make_unique<OfficeFile>(format, std::move(bytes), languages, most_unpacked);
   return nullptr;
 }
 

@@ -1,6 +1,7 @@
 // Files that hold many texts, each of which is a document by itself: subtitles, catalogues of messages, office documents.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,7 +31,9 @@ class UnitFile {
   std::vector<TextUnit> units_;
 };
 
-/// Opens a file of a format of file_format(); null for text, HTML and XML, which are one text. Throws DataError for a broken file.
-std::unique_ptr<UnitFile> open_unit_file(std::string_view format, std::string bytes, const Languages& languages);
+/// Opens a file of a format of file_format(); null for text, HTML and XML, which are one text. Throws DataError for a broken file, and for
+/// an archive with more than `most_unpacked` bytes of text and tags.
+std::unique_ptr<UnitFile> open_unit_file(std::string_view format, std::string bytes, const Languages& languages,
+                                         uint64_t most_unpacked = uint64_t{512} << 20);
 
 }  // namespace starling

@@ -88,32 +88,34 @@ Delimiter next_delimiter(std::string_view body, const std::string& boundary, siz
   }
 }
 
-// Returns the name of a part. Each of its headers begins with a line break.
-std::optional<std::string> name_of_part(std::string_view headers) {
+// Returns a parameter of what a part is: its "name", or the "filename" of a file. Each of its headers begins with a line break.
+std::optional<std::string> name_of_part(std::string_view headers, std::string_view which) {
   while (!headers.empty()) {
     headers.remove_prefix(2);
     const std::string_view line = headers.substr(0, headers.find("\r\n"));
     headers.remove_prefix(line.size());
     const size_t colon = line.find(':');
     if (colon < line.size() && same_word(trimmed(line.substr(0, colon)), "content-disposition"))
-      return parameter(line.substr(colon + 1), "name");
+      return parameter(line.substr(colon + 1), which);
   }
   return std::nullopt;
 }
 
-std::string take_multipart(std::string_view body, const std::string& boundary, size_t most, NamedValues& fields) {
+std::string take_multipart(std::string_view body, const std::string& boundary, size_t most, NamedValues& fields, NamedValues& files) {
   Delimiter here = next_delimiter(body, boundary, 0);
   for (int number = 1; here.end != std::string_view::npos && !here.last && fields.size() < most; ++number) {
     const Delimiter next = next_delimiter(body, boundary, here.end);
     if (next.end == std::string_view::npos) break;
     const std::string_view part = body.substr(here.end, next.begin - here.end);
     const size_t blank = part.find("\r\n\r\n");
-    const auto name = name_of_part(part.substr(0, std::min(blank, part.size())));
+    const std::string_view headers = part.substr(0, std::min(blank, part.size()));
+    const auto name = name_of_part(headers, "name");
     if (blank == std::string_view::npos || !name)
       return fmt::format(
           "part {} of the multipart form has no name; send Content-Disposition: form-data; name=\"...\" and an empty line before its value",
           number);
     fields.emplace_back(*name, part.substr(blank + 4));
+    if (auto file = name_of_part(headers, "filename")) files.emplace_back(*name, std::move(*file));
     here = next;
   }
   if (here.last || fields.size() >= most) return "";
@@ -130,7 +132,7 @@ std::string take_form(HttpRequest& request, size_t most) {
     const auto boundary = parameter(request.header("content-type"), "boundary");
     if (!boundary || boundary->empty())
       return "the multipart form has no boundary; send Content-Type: multipart/form-data; boundary=..., or an urlencoded form";
-    return take_multipart(std::exchange(request.body, {}), *boundary, most, request.fields);
+    return take_multipart(std::exchange(request.body, {}), *boundary, most, request.fields, request.files);
   }
   return "";
 }

@@ -182,6 +182,7 @@ struct HttpServer::Impl {
       exchange->links_mutex = &mutex, exchange->stopping = &stopping;
       exchanges.insert(exchange);
     }
+    exchange->most_bytes = most_bytes(request.path);
     *state = new std::shared_ptr<Exchange>(exchange);
     const std::string wrong = wrong_head(connection, method, *exchange->link, version);
     if (!wrong.empty()) return send(connection, refusal(request, 400, wrong), true);
@@ -189,8 +190,8 @@ struct HttpServer::Impl {
     const std::string_view length = request.header("content-length");
     int64_t bytes = 0;
     const auto read = std::from_chars(length.data(), length.data() + length.size(), bytes);
-    const bool endless = !length.empty() && (read.ec != std::errc() || bytes > kRefusedBodyFactor * limits.body_bytes);
-    const bool large = endless || bytes > limits.body_bytes;
+    const bool endless = !length.empty() && (read.ec != std::errc() || bytes > kRefusedBodyFactor * exchange->most_bytes);
+    const bool large = endless || bytes > exchange->most_bytes;
     exchange->crowded = !large && bytes > 0 && held_bytes + bytes > limits.body_total_bytes;
     if (!large && !exchange->crowded) return MHD_YES;
     // The request is refused before its body is sent if the client waits for that. Other clients would be cut off while they send, and
@@ -199,8 +200,12 @@ struct HttpServer::Impl {
     return send(connection, large ? too_large(request) : too_many(request), true);
   }
 
+  int64_t most_bytes(const std::string& path) const {
+    const bool files = std::find(limits.file_paths.begin(), limits.file_paths.end(), path) != limits.file_paths.end();
+    return files ? std::max(limits.file_bytes, limits.body_bytes) : limits.body_bytes;
+  }
   HttpResponse too_large(const HttpRequest& request) const {
-    return refusal(request, 413, fmt::format("the request is larger than {} bytes; send it in parts", limits.body_bytes));
+    return refusal(request, 413, fmt::format("the request is larger than {} bytes; send it in parts", most_bytes(request.path)));
   }
   HttpResponse too_many(const HttpRequest& request) const {
     return refusal(request, 429, fmt::format("the requests in progress already hold {} bytes; try again soon", held_bytes.load()));
@@ -210,8 +215,8 @@ struct HttpServer::Impl {
   MHD_Result receive(Exchange& exchange, const char* data, size_t* size) {
     const int64_t bytes = static_cast<int64_t>(*size);
     exchange.body_bytes += bytes;
-    if (exchange.body_bytes > kRefusedBodyFactor * limits.body_bytes) return MHD_NO;
-    if (exchange.body_bytes > limits.body_bytes || exchange.crowded) {
+    if (exchange.body_bytes > kRefusedBodyFactor * exchange.most_bytes) return MHD_NO;
+    if (exchange.body_bytes > exchange.most_bytes || exchange.crowded) {
       release(exchange);
     } else {
       exchange.held_bytes += bytes;
@@ -235,7 +240,7 @@ struct HttpServer::Impl {
     if (exchange->gone || (stopping && !exchange->answer)) return MHD_NO;
     if (exchange->answer) {
       exchange->set_turn(Clock::now());
-      const bool last = draining || exchange->chunked || exchange->body_bytes > limits.body_bytes;
+      const bool last = draining || exchange->chunked || exchange->body_bytes > exchange->most_bytes;
       return send(exchange->connection, *exchange->answer, last, exchange->answer->stream ? streamed(exchange) : nullptr);
     }
     exchange->suspended = true;
@@ -271,7 +276,7 @@ struct HttpServer::Impl {
 
   void handle(const std::shared_ptr<Exchange>& exchange) {
     HttpRequest& request = *exchange->request;
-    if (exchange->body_bytes > limits.body_bytes) return exchange->reply(too_large(request));
+    if (exchange->body_bytes > exchange->most_bytes) return exchange->reply(too_large(request));
     if (exchange->crowded) return exchange->reply(too_many(request));
     const std::string wrong = take_form(request, kMostFields);
     if (!wrong.empty()) return exchange->reply(refusal(request, 400, wrong));

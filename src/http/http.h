@@ -21,6 +21,7 @@ struct HttpRequest {
   NamedValues headers;  // names in lower case
   NamedValues fields;   // from the query string and from an urlencoded or multipart body
   std::string body;     // empty if it was parsed into fields
+  NamedValues files{};  // the names of files in a multipart body, by the names of their fields
 
   // Returns the first value of a header (name in lower case), or "".
   std::string_view header(std::string_view name) const;
@@ -40,6 +41,8 @@ struct HttpResponse {
 
 struct HttpLimits {
   int64_t body_bytes = 1 << 20;         // larger bodies are refused with 413
+  int64_t file_bytes = 0;               // the same at `file_paths`, if it is more
+  std::vector<std::string> file_paths;  // where clients send files
   int64_t body_total_bytes = 64 << 20;  // limit for all requests in progress together; beyond it, requests are refused with 429
   double wait_seconds = 5;              // how long a large request may wait to be parsed; beyond that it is refused with 429
   unsigned connections = 1000;          // limit on open connections; near it, those that have been silent longest are closed

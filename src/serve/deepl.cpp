@@ -36,17 +36,20 @@ bool is_sent(const RequestValues& values, const char* parameter) {
 }
 
 // Refuses unknown parameters, because ignoring one might change the meaning of the request.
-void require_known_parameters(const RequestValues& values) {
-  const std::string all =
-      "auth_key context custom_instructions enable_beta_languages formality glossary_id ignore_tags model_type non_splitting_tags "
-      "outline_detection preserve_formatting show_billed_characters source_lang split_sentences splitting_tags style_id tag_handling "
-      "tag_handling_version target_lang text translation_memory_id translation_memory_threshold";
+void require_known_parameters(const RequestValues& values, std::string_view all) {
   std::vector<std::string> known;
-  for (const std::string_view name : split_on_space(std::string_view(all))) known.emplace_back(name);
+  for (const std::string_view name : split_on_space(all)) known.emplace_back(name);
   for (const std::string& name : values.names())
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw ApiError(400, fmt::format("Parameter '{}' is not known{}", name, name.size() < 100 ? did_you_mean(name, known) : ""));
 }
+
+constexpr std::string_view kTextParameters =
+    "auth_key context custom_instructions enable_beta_languages formality glossary_id ignore_tags model_type non_splitting_tags "
+    "outline_detection preserve_formatting show_billed_characters source_lang split_sentences splitting_tags style_id tag_handling "
+    "tag_handling_version target_lang text translation_memory_id translation_memory_threshold";
+constexpr std::string_view kDocumentParameters =
+    "auth_key enable_document_minification file filename formality glossary_id output_format source_lang target_lang";
 
 // Refuses parameters that would change the translation and that the models here do not support. Others are accepted without effect: a
 // context is not translated and only may influence the translation, a preferred formality is optional, there is only one model, and white
@@ -105,7 +108,7 @@ std::string known_language(const std::string& asked, std::span<const Direction> 
 
 TextQuery parse_deepl(const HttpRequest& request, std::span<const Direction> models) {
   const RequestValues values(request);
-  require_known_parameters(values);
+  require_known_parameters(values, kTextParameters);
   TextQuery query;
   query.key = values.text("auth_key").value_or("");
   query.texts = values.texts("text", query.list);
@@ -159,6 +162,11 @@ HttpResponse deepl_glossary_pairs(std::span<const Direction> models) {
   Json all = Json::array();
   for (const Direction& d : models) all.push_back({{"source_lang", d.source}, {"target_lang", d.target}});
   return json_response(200, {{"supported_languages", all}});
+}
+
+void refuse_document_options(const RequestValues& values) {
+  require_known_parameters(values, kDocumentParameters);
+  refuse_what_no_model_can(values);
 }
 
 HttpResponse deepl_error(int status, const std::string& why) { return json_response(status, {{"message", why}}); }

@@ -25,6 +25,9 @@ HttpResponse deepl_glossary_pairs(std::span<const Direction> models);
 // Throws ApiError 400 naming the parameter for a language that no model has.
 std::string known_language(const std::string& asked, std::span<const Direction> models, const char* parameter);
 
+// Refuses, with ApiError 400, parameters of a request for a document that no model here can fulfil, and unknown ones.
+void refuse_document_options(const RequestValues& values);
+
 // Returns {"message": why}.
 HttpResponse deepl_error(int status, const std::string& why);
 

@@ -114,15 +114,15 @@ HttpResponse languages_answer(std::span<const Direction> models) {
   return json_response(200, all);
 }
 
-HttpResponse settings_answer(std::span<const Direction> models, const LibreTranslateLimits& limits) {
+HttpResponse settings_answer(std::span<const Direction> models, const LibreTranslateLimits& limits, const std::vector<std::string>& files) {
   const Direction first = models.empty() ? Direction{} : models.front();
   return json_response(200, {{"charLimit", limits.characters},
                              {"frontendTimeout", 500},
                              {"apiKeys", limits.keys},
                              {"keyRequired", limits.keys},
                              {"suggestions", false},
-                             {"filesTranslation", false},
-                             {"supportedFilesFormat", Json::array()},
+                             {"filesTranslation", !files.empty()},
+                             {"supportedFilesFormat", files},
                              {"language", {{"source", language_json(first.source)}, {"target", language_json(first.target)}}}});
 }
 

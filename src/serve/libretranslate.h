@@ -22,9 +22,9 @@ HttpResponse translate_answer(const TextQuery& query, std::span<const Translated
 std::string parse_detect(const RequestValues& values);
 HttpResponse detect_answer(std::span<const Detected> found);
 
-// Answer GET /languages and GET /frontend/settings.
+// Answer GET /languages and GET /frontend/settings; `files` are the endings of the files that are translated, none if no files are.
 HttpResponse languages_answer(std::span<const Direction> models);
-HttpResponse settings_answer(std::span<const Direction> models, const LibreTranslateLimits& limits);
+HttpResponse settings_answer(std::span<const Direction> models, const LibreTranslateLimits& limits, const std::vector<std::string>& files);
 
 // Returns {"error": why}.
 HttpResponse error_answer(int status, const std::string& why);

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "serve/metrics.h"
+#include "batching/metrics.h"
 
 namespace starling {
 

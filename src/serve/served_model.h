@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "batching/metrics.h"
 #include "batching/scheduler.h"
 #include "batching/search_budget.h"
 #include "batching/workers.h"
 #include "decode/model_directory.h"
 #include "http/task_threads.h"
-#include "serve/metrics.h"
 #include "serve/model_source.h"
 
 namespace starling {

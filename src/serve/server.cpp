@@ -18,6 +18,7 @@
 #include "base/start_threads.h"
 #include "http/awaited_signals.h"
 #include "serve/directions.h"
+#include "serve/file_routes.h"
 #include "serve/notify.h"
 #include "text/language_match.h"
 
@@ -26,6 +27,7 @@ namespace {
 
 constexpr long kTickNanoseconds = 100'000'000;  // interval of checks on clients and deadlines
 constexpr long kLoadNanoseconds = 10'000'000;   // interval of checks whether the models are loaded
+constexpr int64_t kFormBytes = 64 << 10;        // of a form beside the file in it
 constexpr int kTicksBetweenLooks = 20;          // ticks between checks of the models' directories
 
 // Writes a line for the operator; never blocks.
@@ -166,6 +168,7 @@ struct Running {
   void tick() {
     http.watch();
     models.expire(serve_seconds());
+    service.expire(serve_seconds());
   }
   void reload(bool all) {
     try {
@@ -202,6 +205,9 @@ void serve(const ServeOptions& options) {
   if (options.http.body_total_bytes < options.http.body_bytes)
     throw ConfigError(fmt::format("--max-body-total {}: is less than one request may have (--max-body {}); raise it",
                                   options.http.body_total_bytes, options.http.body_bytes));
+  if (options.http.body_total_bytes < options.service.files.bytes + kFormBytes)
+    throw ConfigError(fmt::format("--max-body-total {}: is less than one file may have (--max-file {}); raise it",
+                                  options.http.body_total_bytes, options.service.files.bytes));
   std::vector<ModelSource> sources;
   for (const std::string& text : options.models) sources.push_back(parse_model_source(text));
   for (const std::string& path : options.packages) sources.push_back({.direction = std::nullopt, .path = path, .optional = true});
@@ -220,6 +226,8 @@ void serve(const ServeOptions& options) {
   if (!options.api_keys.empty()) service.set_keys(ApiKeys::load(*files, options.api_keys));
   {
     HttpLimits limits = options.http;
+    limits.file_bytes = options.service.files.bytes == 0 ? 0 : options.service.files.bytes + kFormBytes;
+    limits.file_paths = kFilePaths;
     limits.wait_seconds = options.model.scheduler.wait_seconds;
     limits.connections = allowed_connections(limits.connections, say);
     HttpServer http(
@@ -229,6 +237,7 @@ void serve(const ServeOptions& options) {
     if (running.load()) running.look_after();
     running.drain();
   }
+  service.stop();
   models.stop();
   say("stopped");
 }

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/utf8.h"
+#include "formats/file_format.h"
 #include "http/client_address.h"
 #include "http/http_stream.h"
 #include "serve/deepl.h"
 #include "serve/directions.h"
+#include "serve/file_routes.h"
 
 namespace starling {
 
-extern const std::string_view kPage, kOpenApi;  // src/serve/page, embedded by the build
+extern const std::string_view kPage, kDocsPage, kOpenApi;  // src/serve/page, embedded by the build
 
 namespace {
 
@@ -26,7 +27,12 @@ enum class Page {
   metrics,
   page,
   openapi,
-  files,
+  docs,
+  suggest,
+  translate_file,
+  download_file,
+  deepl_upload,
+  deepl_document,
   deepl_translate,
   deepl_languages,
   deepl_usage,
@@ -50,19 +56,26 @@ constexpr Endpoint kEndpoints[] = {
     {"/metrics", Page::metrics, "metrics", true, false},
     {"/", Page::page, "page", true, false},
     {"/openapi.json", Page::openapi, "openapi", true, false},
-    {"/suggest", Page::files, "files", true, true},
-    {"/translate_file", Page::files, "files", true, true},
-    {"/download_file", Page::files, "files", true, true},
+    {"/spec", Page::openapi, "openapi", true, false},
+    {"/docs", Page::docs, "docs", true, false},
+    {"/docs/", Page::docs, "docs", true, false},
+    {"/suggest", Page::suggest, "suggest", false, true},
+    {"/translate_file", Page::translate_file, "translate_file", false, true},
+    {"/download_file/*", Page::download_file, "download_file", true, false},
+    {"/v2/document", Page::deepl_upload, "deepl_document", false, true},
+    {"/v2/document/*", Page::deepl_document, "deepl_document", true, true},
     {"/v2/translate", Page::deepl_translate, "deepl_translate", false, true},
     {"/v2/languages", Page::deepl_languages, "deepl_languages", true, true},
     {"/v2/usage", Page::deepl_usage, "deepl_usage", true, true},
     {"/v2/glossary-language-pairs", Page::deepl_glossary_pairs, "deepl_glossary_pairs", true, false},
     {"/v2/glossaries", Page::deepl_glossaries, "deepl_glossaries", true, true},
+    {"/v2/glossaries/*", Page::deepl_glossaries, "deepl_glossaries", true, true},
 };
 
 const Endpoint* endpoint_of(const std::string& path) {
   const auto* found = std::find_if(std::begin(kEndpoints), std::end(kEndpoints), [&](const Endpoint& r) {
-    return path == r.path || (r.page == Page::deepl_glossaries && path.starts_with(r.path) && path[std::strlen(r.path)] == '/');
+    const std::string_view known = r.path;  // a star stands for the rest
+    return known.ends_with('*') ? path.starts_with(known.substr(0, known.size() - 1)) : path == known;
   });
   return found == std::end(kEndpoints) ? nullptr : found;
 }
@@ -258,12 +271,21 @@ std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
     case Page::translate:
     case Page::deepl_translate:
       return std::nullopt;
+    case Page::translate_file:
+      if (options_.files.bytes == 0) throw ApiError(403, "Files translation are disabled on this server.");
+      return std::nullopt;
+    case Page::download_file:
+      return download_answer(files_, request.path);
+    case Page::deepl_upload:
+      return upload(exchange);
+    case Page::deepl_document:
+      return deepl_document_state(files_, request);
     case Page::detect:
       return detect(exchange);
     case Page::languages:
       return languages_answer(directions);
     case Page::settings:
-      return settings_answer(directions, options_.limits);
+      return settings_answer(directions, options_.limits, options_.files.bytes > 0 ? document_endings() : std::vector<std::string>());
     case Page::health:
       return json_response(200, {{"status", "ok"}});
     case Page::ready:
@@ -277,8 +299,10 @@ std::optional<HttpResponse> Service::at_once(Exchange& exchange) {
                           {{"Content-Security-Policy", kPagePolicy}, {"X-Content-Type-Options", "nosniff"}}};
     case Page::openapi:
       return HttpResponse{200, std::string(kOpenApi), "application/json", {}};
-    case Page::files:
-      throw ApiError(403, "this server takes texts only; send them to /translate");
+    case Page::docs:
+      return HttpResponse{200, std::string(kDocsPage), "text/html; charset=utf-8", {{"Content-Security-Policy", kPagePolicy}}};
+    case Page::suggest:
+      throw ApiError(403, "Suggestions are disabled on this server.");
     case Page::deepl_languages:
       return deepl_languages(RequestValues(request), directions);
     case Page::deepl_usage:
@@ -348,7 +372,7 @@ HttpServer::Cancel Service::translate(const Ended& exchange) {
   }
   const auto done = [exchange, deepl](JobResult result) {
     if (result.error) return exchange->refuse(*result.error);
-    exchange->service.count_characters(*exchange);
+    exchange->service.count_characters(exchange->key, exchange->size->characters);
     if (exchange->service.options_.log_texts) exchange->texts = result.texts;
     exchange->answer(deepl ? deepl_answer(*exchange->query, result.texts) : translate_answer(*exchange->query, result.texts));
   };
@@ -356,17 +380,46 @@ HttpServer::Cancel Service::translate(const Ended& exchange) {
                            std::move(listeners));
 }
 
-void Service::count_characters(const Exchange& exchange) {
+// Answers when the file is translated, as LibreTranslate does.
+HttpServer::Cancel Service::translate_file(const Ended& exchange) {
+  FileQuery file = parse_translate_file(*exchange->request);
+  admit(*exchange, RequestValues(*exchange->request).text("api_key").value_or(""));
+  require_ready();
+  exchange->query.emplace();
+  exchange->query->source = file.source, exchange->query->target = file.target;
+  const auto done = [exchange, name = file.name](const std::string& id, const std::optional<ApiError>& error) {
+    if (error) return exchange->refuse(*error);
+    exchange->service.count_characters(exchange->key, exchange->size->characters);
+    exchange->answer(translate_file_answer(*exchange->request, id, name));
+  };
+  return [this, id = files_.start(std::move(file), exchange->size, done)] { files_.cancel(id); };
+}
+
+// Takes a document, which is translated while the client asks for its state.
+HttpResponse Service::upload(Exchange& exchange) {
+  if (options_.files.bytes == 0) throw ApiError(403, "this server translates no documents");
+  require_ready();
+  FileQuery file = parse_deepl_document(*exchange.request, models_.directions());
+  admit(exchange, RequestValues(*exchange.request).text("auth_key").value_or(""));
+  const auto size = std::make_shared<JobSize>();
+  const std::string id = files_.start(std::move(file), size, [this, size, key = exchange.key](const std::string&, const auto& error) {
+    if (!error) count_characters(key, size->characters);
+  });
+  return deepl_document_answer(files_, id);
+}
+
+void Service::count_characters(const std::string& key, int64_t characters) {
   const std::lock_guard lock(keys_mutex_);
-  characters_[exchange.key] += exchange.size->characters;
+  characters_[key] += characters;
 }
 
 HttpServer::Cancel Service::handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply) {
   const auto exchange = std::shared_ptr<Exchange>(new Exchange{*this, std::move(request), std::move(reply), serve_seconds()});
+  const bool is_file = exchange->request->path == "/translate_file";
   try {
     if (auto response = at_once(*exchange)) {
       exchange->answer(std::move(*response));
-    } else if (const auto cancel = translate(exchange)) {
+    } else if (const auto cancel = is_file ? translate_file(exchange) : translate(exchange)) {
       return [exchange, cancel] {
         cancel();
         exchange->service.metrics_.count("starling_cancelled_total");

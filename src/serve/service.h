@@ -10,6 +10,7 @@
 #include "http/http.h"
 #include "serve/access_log.h"
 #include "serve/api_keys.h"
+#include "serve/file_jobs.h"
 #include "serve/glossaries.h"
 #include "serve/libretranslate.h"
 #include "serve/translation_job.h"
@@ -24,6 +25,7 @@ constexpr const char* kPagePolicy =
 struct ServiceOptions {
   LibreTranslateLimits limits;
   JobOptions job;
+  FileLimits files;
   double deadline_seconds = 60;
   double requests_a_minute = 0;  // per address, if there are no keys; 0: no limit
   bool log_texts = false;
@@ -34,7 +36,12 @@ class Service {
  public:
   // All arguments must outlive the service and its pending answers.
   Service(ModelSet& models, const ServiceOptions& options, AccessLog& log, Metrics& metrics)
-      : models_(models), options_(options), log_(log), metrics_(metrics), glossaries_(options.glossaries) {}
+      : models_(models),
+        options_(options),
+        log_(log),
+        metrics_(metrics),
+        glossaries_(options.glossaries),
+        files_(models, options.job, options.files) {}
 
   // Answers a request, possibly later: see HttpServer::Handler.
   HttpServer::Cancel handle(std::shared_ptr<const HttpRequest> request, HttpServer::Reply reply);
@@ -43,6 +50,10 @@ class Service {
 
   // From now on new translations are refused with 503.
   void drain() { draining_ = true; }
+  // Forgets translated files that are too old; call it a few times per second.
+  void expire(double now) { files_.expire(now); }
+  // Cancels the translations of files; call it before the models are stopped.
+  void stop() { files_.stop(); }
   bool ready() const { return models_.loaded() && !draining_; }
   // Sets the keys that may translate; without keys, everybody may.
   void set_keys(ApiKeys keys);
@@ -55,9 +66,11 @@ class Service {
   HttpResponse detect(Exchange& exchange);
   HttpResponse usage(Exchange& exchange);
   HttpResponse glossaries(Exchange& exchange);
-  void count_characters(const Exchange& exchange);
   void require_ready() const;
   HttpServer::Cancel translate(const Ended& exchange);
+  HttpServer::Cancel translate_file(const Ended& exchange);
+  HttpResponse upload(Exchange& exchange);
+  void count_characters(const std::string& key, int64_t characters);
   void admit(Exchange& exchange, const std::string& key);
 
   ModelSet& models_;
@@ -70,6 +83,7 @@ class Service {
   std::shared_ptr<const ApiKeys> keys_;
   RateLimits rates_;
   std::map<std::string, int64_t> characters_;  // characters translated, by name of the key; guarded by keys_mutex_
+  FileJobs files_;                             // the last: its threads use what is above
 };
 
 }  // namespace starling

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "serve/metrics.h"
+#include "batching/metrics.h"
 
 namespace starling {
 namespace {

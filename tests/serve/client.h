@@ -39,8 +39,9 @@ struct Ask {
   std::string method;  // "": GET, or POST with a body
   std::string body;
   std::vector<std::string> headers;
-  std::vector<std::pair<std::string, std::string>> form;  // multipart
+  std::vector<std::pair<std::string, std::string>> form = {};  // multipart
   long timeout_ms = 20000;
+  std::string file_name = {}, file = {};  // of the form's field "file"
 };
 
 inline size_t take_bytes(char* data, size_t size, size_t count, void* to) {
@@ -73,6 +74,12 @@ inline ClientAnswer ask(const std::string& url, const Ask& what = {}) {
       curl_mimepart* part = curl_mime_addpart(mime);
       curl_mime_name(part, name.c_str());
       curl_mime_data(part, value.data(), value.size());
+    }
+    if (!what.file_name.empty()) {
+      curl_mimepart* part = curl_mime_addpart(mime);
+      curl_mime_name(part, "file");
+      curl_mime_filename(part, what.file_name.c_str());
+      curl_mime_data(part, what.file.data(), what.file.size());
     }
     curl_easy_setopt(curl, CURLOPT_MIMEPOST, mime);
   } else if (!what.body.empty()) {

@@ -147,9 +147,11 @@ TEST(LibreTranslate, TellsLanguagesAndSettings) {
   EXPECT_EQ(languages_answer(models).body,
             R"([{"code":"en","name":"English","targets":["de","fr","en"]},{"code":"de","name":"German","targets":["en","de"]},)"
             R"({"code":"fr","name":"French","targets":["fr"]}])");
-  EXPECT_EQ(settings_answer(models, {.characters = 500, .keys = true}).body,
-            R"({"charLimit":500,"frontendTimeout":500,"apiKeys":true,"keyRequired":true,"suggestions":false,"filesTranslation":false,)"
-            R"("supportedFilesFormat":[],"language":{"source":{"code":"en","name":"English"},"target":{"code":"de","name":"German"}}})");
+  EXPECT_EQ(settings_answer(models, {.characters = 500, .keys = true}, {".txt", ".docx"}).body,
+            R"({"charLimit":500,"frontendTimeout":500,"apiKeys":true,"keyRequired":true,"suggestions":false,"filesTranslation":true,)"
+            R"("supportedFilesFormat":[".txt",".docx"],"language":{"source":{"code":"en","name":"English"},)"
+            R"("target":{"code":"de","name":"German"}}})");
+  EXPECT_THAT(settings_answer(models, {}, {}).body, testing::HasSubstr(R"("filesTranslation":false,"supportedFilesFormat":[])"));
   EXPECT_EQ(detect_answer(std::vector<Detected>{{"en", 83}}).body, R"([{"confidence":83.0,"language":"en"}])");
   EXPECT_EQ(error_answer(400, "why").body, R"({"error":"why"})");
 }

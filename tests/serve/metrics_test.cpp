@@ -1,5 +1,5 @@
 // The text format of Prometheus, value by value.
-#include "serve/metrics.h"
+#include "batching/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

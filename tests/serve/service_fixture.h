@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "decode/translator.h"
+#include "serve/file_routes.h"
 #include "serve/service.h"
 #include "tests/serve/client.h"
 #include "tests/serve/fixture_model.h"
@@ -30,11 +31,13 @@ class ServiceTest : public testing::Test {
     if (load) models_->load();
     service_.emplace(*models_, options, *log_, metrics_);
     server_.emplace(
-        "127.0.0.1:0", HttpLimits{.body_bytes = 200000}, [this](auto request, auto reply) { return service_->handle(request, reply); },
+        "127.0.0.1:0", HttpLimits{.body_bytes = 200000, .file_bytes = options.files.bytes + 4096, .file_paths = kFilePaths},
+        [this](auto request, auto reply) { return service_->handle(request, reply); },
         [this](const HttpRequest& request, int status, const std::string& why) { return service_->refuse(request, status, why); });
   }
   ~ServiceTest() override {
     server_.reset();
+    if (service_) service_->stop();
     models_.reset();
   }
   std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(server_->port()) + path; }

@@ -1,4 +1,4 @@
-#include "serve/metrics.h"
+#include "batching/metrics.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

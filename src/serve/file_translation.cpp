@@ -1,0 +1,168 @@
+#include "serve/file_translation.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+
+#include "base/utf8.h"
+#include "formats/file_format.h"
+#include "formats/unit_file.h"
+#include "serve/directions.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kPiece = size_t{16} << 10;     // bytes that are in the queues at once
+constexpr size_t kDetected = size_t{20} << 10;  // bytes from which the language is detected
+constexpr auto kTick = std::chrono::milliseconds(100);
+
+// A file of one text, or of many.
+struct OpenFile {
+  std::unique_ptr<UnitFile> file;
+  std::vector<TextUnit> pieces;  // without `file`
+  std::span<const TextUnit> units() const { return file ? file->units() : std::span<const TextUnit>(pieces); }
+  std::string assemble(std::span<const std::string> translations) const {
+    if (file) return file->assemble(translations);
+    std::string all;
+    for (const std::string& t : translations) all += t;
+    return all;
+  }
+};
+
+OpenFile open_file(const std::string& format, const std::string& bytes, const Languages& languages, uint64_t most_unpacked) {
+  OpenFile open;
+  open.file = open_unit_file(format, bytes, languages, most_unpacked);
+  if (open.file) return open;
+  if (const auto bad = invalid_utf8_offset(bytes))
+    throw ApiError(400, fmt::format("byte {} of the file does not belong to UTF-8; convert it, for instance with iconv -f cp1252", *bad));
+  const bool plain = format == "text";
+  for (size_t begin = bytes.starts_with("\xEF\xBB\xBF") ? 3 : 0; begin < bytes.size();) {
+    const size_t line = plain && bytes.size() - begin > kPiece ? bytes.find('\n', begin + kPiece) : std::string::npos;
+    const size_t end = line == std::string::npos ? bytes.size() : line + 1;
+    TextUnit& unit = open.pieces.emplace_back();
+    unit.text = bytes.substr(begin, end - begin);
+    unit.format = plain ? DocumentFormat::text : format == "html" ? DocumentFormat::html : DocumentFormat::xml;
+    begin = end;
+  }
+  return open;
+}
+
+bool alike(const TextUnit& a, const TextUnit& b) {
+  const TagRules &x = a.options.tags, &y = b.options.tags;
+  return a.format == b.format && a.options.ends == b.options.ends && x.ignored == y.ignored && x.separating == y.separating &&
+         x.within == y.within && x.outline == y.outline;
+}
+
+std::string detected_language(std::span<const TextUnit> units, std::span<const Direction> directions, const std::string& target) {
+  std::string words;
+  for (const TextUnit& unit : units) {
+    if (words.size() > kDetected) break;
+    words += Document(unit.text, unit.format, "", unit.options).words();
+  }
+  std::vector<std::string> possible = sources_into(directions, target);
+  possible.push_back(target);
+  return detect_languages(words, possible).front().language;
+}
+
+// Starts a translation and waits for it; nothing if it was stopped.
+std::optional<JobResult> wait_for(ModelSet& models, const TextQuery& query, const JobOptions& options, double deadline,
+                                  const std::shared_ptr<JobSize>& size, const FileWatch& watch) {
+  struct Answer {
+    std::mutex mutex;
+    std::condition_variable there;
+    std::optional<JobResult> result;
+  };
+  const auto answer = std::make_shared<Answer>();
+  const auto cancel = start_translation(models, query, options, serve_seconds(), deadline, size, [answer](JobResult result) {
+    const std::lock_guard lock(answer->mutex);
+    answer->result = std::move(result);
+    answer->there.notify_one();
+  });
+  std::unique_lock lock(answer->mutex);
+  while (!answer->result) {
+    if (watch.stopped()) {
+      lock.unlock();
+      cancel();
+      return std::nullopt;
+    }
+    answer->there.wait_for(lock, kTick);
+  }
+  return std::move(answer->result);
+}
+
+// Translates units that are alike. Where the queue is full it waits for its turn, since nobody sends a file again for that.
+bool translate_units(ModelSet& models, const TextQuery& query, const JobOptions& options, double deadline, JobSize& size,
+                     const FileWatch& watch, std::vector<std::string>& translations) {
+  for (;;) {
+    const auto part = std::make_shared<JobSize>();
+    auto result = wait_for(models, query, options, deadline, part, watch);
+    if (!result) return false;
+    if (!result->error) {
+      for (TranslatedText& t : result->texts) translations.push_back(std::move(t.text));
+      size.sentences += part->sentences;
+      size.characters += part->characters;
+      size.pivoted += part->pivoted;
+      return true;
+    }
+    const double again = serve_seconds() + std::clamp(result->error->retry_seconds, 1, 5);
+    if (result->error->status != 429 || again >= deadline) throw *result->error;
+    while (serve_seconds() < again) {
+      if (watch.stopped()) return false;
+      std::this_thread::sleep_for(kTick);
+    }
+  }
+}
+
+}  // namespace
+
+std::string supported_format(const FileQuery& file) {
+  try {
+    return file_format(file.bytes, file.name);
+  } catch (const Error& e) {
+    throw ApiError(400, e.what());
+  }
+}
+
+std::optional<std::string> translate_file(ModelSet& models, FileQuery file, JobOptions options, uint64_t most_unpacked, double deadline,
+                                          JobSize& size, const FileWatch& watch) {
+  options.sentences = std::numeric_limits<int64_t>::max();  // the size of files has a limit of its own
+  try {
+    const std::string format = supported_format(file);
+    const std::vector<Direction> directions = reachable(models.directions(), options.pivots);
+    TextQuery query;
+    query.list = true;
+    query.target = nearest_language(languages_of(directions), file.target);
+    query.source = file.source;
+    if (file.source == "auto") {
+      const OpenFile open = open_file(format, file.bytes, {"", query.target, {}}, most_unpacked);
+      query.source = detected_language(open.units(), directions, query.target);
+    }
+    const OpenFile open = open_file(format, std::move(file.bytes), {query.source, query.target, {}}, most_unpacked);
+    const std::span<const TextUnit> units = open.units();
+    double all = 1, done = 0;
+    for (const TextUnit& unit : units) all += static_cast<double>(unit.text.size());
+    std::vector<std::string> translations;
+    for (size_t i = 0; i < units.size();) {
+      size_t bytes = 0;
+      query.format = units[i].format;
+      query.document = units[i].options;
+      query.texts.clear();
+      for (const size_t first = i; i < units.size() && bytes < kPiece && alike(units[first], units[i]); ++i) {
+        query.texts.push_back(units[i].text);
+        bytes += units[i].text.size();
+      }
+      if (serve_seconds() > deadline) throw ApiError(504, "the translation was not there in time; send a smaller file, or later");
+      if (!translate_units(models, query, options, deadline, size, watch, translations)) return std::nullopt;
+      done += static_cast<double>(bytes);
+      watch.share(done / all);
+    }
+    return open.assemble(translations);
+  } catch (const ConfigError& e) {
+    throw ApiError(400, e.what());
+  } catch (const DataError& e) {
+    throw ApiError(400, e.what());
+  }
+}
+
+}  // namespace starling
