@@ -66,7 +66,8 @@ def planted(sentences, seed):
 
 
 def occurrences(text, placeholder):
-    return len(re.findall(r"(?<![\w%$])" * placeholder[0].isalnum() + re.escape(placeholder) + r"(?![\w$])" * placeholder[-1].isalnum(), text))
+    before, behind = r"(?<![\w%$])" * placeholder[0].isalnum(), r"(?![\w$])" * placeholder[-1].isalnum()
+    return len(re.findall(before + re.escape(placeholder) + behind, text))
 
 
 def main():
@@ -91,7 +92,8 @@ def main():
                     if occurrences(translation, placeholder) != 1:
                         wrong.setdefault(kind, []).append((placeholder, line, translation))
             count = sum(len(cases) for cases in wrong.values())
-            print(f"{model}: {len(lines)} sentences, {len(translations)} translations, {total} placeholders, {count} lost, doubled or changed")
+            print(f"{model}: {len(lines)} sentences, {len(translations)} translations, {total} placeholders, {count} lost, doubled or "
+                  "changed")
             for kind, cases in sorted(wrong.items()):
                 placeholder, line, translation = cases[0]
                 print(f"  {kind}: {len(cases)}, such as {placeholder}\n    {line}\n    {translation}")

@@ -10,6 +10,15 @@ namespace {
 
 std::string_view local(std::string_view name) { return name.substr(name.find(':') == std::string_view::npos ? 0 : name.find(':') + 1); }
 
+// Whether each quote within a tag has a second one.
+bool quotes_match(std::string_view tag) {
+  for (size_t at = tag.find_first_of("\"'"); at != tag.npos; at = tag.find_first_of("\"'", at + 1)) {
+    at = tag.find(tag[at], at + 1);
+    if (at == tag.npos) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string xml_text(std::string_view xml) {
@@ -34,6 +43,7 @@ XmlFile::XmlFile(std::string bytes) : MessageFile(std::move(bytes)) {
   for (size_t i = 0; i < tokens_.size(); ++i) {
     const HtmlToken& token = tokens_[i];
     const std::string_view token_bytes = bytes_of(i);
+    if (!token.name.empty() && !quotes_match(token_bytes)) refuse(token.begin, fmt::format("a quote of <{}> is not closed", token.name));
     if (token.kind == HtmlToken::text) {
       if (const size_t angle = token_bytes.find('<'); angle != std::string_view::npos)
         refuse(token.begin + angle, "this \"<\" begins no tag; write &lt; for the character");
