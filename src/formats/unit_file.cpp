@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "formats/gettext.h"
-#include "formats/json_messages.h"
-#include "formats/line_messages.h"
-#include "formats/markdown.h"
 #include "formats/office.h"
 #include "formats/subtitles.h"
-#include "formats/xliff.h"
-#include "formats/xml_messages.h"
-#include "formats/yaml_messages.h"
+#include "units/gettext.h"
+#include "units/json_messages.h"
+#include "units/line_messages.h"
+#include "units/markdown.h"
+#include "units/xliff.h"
+#include "units/xml_messages.h"
+#include "units/yaml_messages.h"
 
 namespace starling {
 

@@ -1,35 +1,14 @@
-// Files that hold many texts, each of which is a document by itself: subtitles, catalogues of messages, office documents.
+// Opens files that hold many texts, whatever their format.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "document/document.h"
-#include "text/languages.h"
+#include "units/unit.h"
 
 namespace starling {
-
-struct TextUnit {
-  std::string text;
-  DocumentFormat format = DocumentFormat::text;
-  DocumentOptions options;
-};
-
-class UnitFile {
- public:
-  virtual ~UnitFile() = default;
-  /// The texts to translate, in order.
-  const std::vector<TextUnit>& units() const { return units_; }
-  /// Returns the file with its texts replaced by their translations, one for each unit; everything else stays byte for byte.
-  virtual std::string assemble(std::span<const std::string> translations) const = 0;
-
- protected:
-  std::vector<TextUnit> units_;
-};
 
 /// Opens a file of a format of file_format(); null for text, HTML and XML, which are one text. Throws DataError for a broken file, and for
 /// an archive with more than `most_unpacked` bytes of text and tags.

@@ -1,5 +1,5 @@
 // Catalogues of gettext. That msgfmt -c accepts what is written for files of other programs was tried by hand.
-#include "formats/gettext.h"
+#include "units/gettext.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,9 @@
 namespace starling {
 namespace {
 
-std::string catalogue(const std::string& text, const std::string& target = "de") { return translated(Gettext(text, {"en", target, {}})); }
+std::string catalogue(const std::string& text, const std::string& target = "de") {
+  return with_sentences(Gettext(text, {"en", target, {}}));
+}
 
 TEST(Gettext, MessagesWithoutATranslationGetOneThatIsFuzzy) {
   EXPECT_EQ(catalogue("# a dog\n#: a.c:1\nmsgid \"A \\\"dog\\\"\"\nmsgstr \"\"\n\n#, c-format\n#| msgid \"Cat\"\nmsgctxt \"a menu\"\nmsgid "

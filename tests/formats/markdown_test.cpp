@@ -1,6 +1,6 @@
 // Markdown: what is text, what moves with its words, and that everything else stays. That files of other programs are rendered with the
 // same structure was compared with cmark-gfm (docs/guides/documents.md).
-#include "formats/markdown.h"
+#include "units/markdown.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 namespace starling {
 namespace {
 
-void expect_markdown(const std::string& from, const std::string& to) { EXPECT_EQ(translated(Markdown(from)), to); }
+void expect_markdown(const std::string& from, const std::string& to) { EXPECT_EQ(with_sentences(Markdown(from)), to); }
 void expect_kept(const std::string& text) { expect_markdown(text, text); }
 
 TEST(Markdown, BlocksOfTextAreTranslated) {
@@ -131,7 +131,7 @@ TEST(Markdown, NothingIsLostWhateverTheFile) {
     for (uint64_t n = random.below(40); n > 0; --n) text += pieces[random.below(std::size(pieces))];
     SCOPED_TRACE(text);
     const Markdown file(text);
-    same += letters(translated(file, [](const std::string& s) { return s; })) == letters(text);
+    same += letters(with_sentences(file, [](const std::string& s) { return s; })) == letters(text);
   }
   EXPECT_GT(same, 2900);  // elsewhere emphasis has no words left
 }
@@ -141,7 +141,7 @@ TEST(Markdown, TakesLinearTime) {
        {"*a ", "[", "![", "`", "<b>", "{", "{{", "[a](b) ", "> ", "**a** _b_ ", "a\n", "<!--", "- a\n", "\\", "[^"}) {
     std::string text;
     while (text.size() < 200'000) text += piece;
-    EXPECT_GT(translated(Markdown(text), [](const std::string& s) { return s; }).size(), 50'000u) << piece;
+    EXPECT_GT(with_sentences(Markdown(text), [](const std::string& s) { return s; }).size(), 50'000u) << piece;
   }
 }
 

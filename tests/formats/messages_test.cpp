@@ -1,5 +1,5 @@
 // Messages of programs in JSON, properties, .strings, XML and YAML: values in their syntax, variables, tags, choices by number.
-#include "formats/messages.h"
+#include "units/messages.h"
 
 #include <gmock/gmock.h>
 
@@ -12,7 +12,9 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string changed(const std::string& format, const std::string& text) { return translated(*open_unit_file(format, text, kLanguages)); }
+std::string changed(const std::string& format, const std::string& text) {
+  return with_sentences(*open_unit_file(format, text, kLanguages));
+}
 
 std::string json_value(const std::string& value) {
   const std::string all = changed("json", "{\"a\": \"" + value + "\"}");
@@ -203,7 +205,7 @@ TEST(Messages, NothingIsLostWhateverTheFile) {
       SCOPED_TRACE(format + (": " + text));
       try {
         const auto file = open_unit_file(format, text, {});
-        EXPECT_EQ(why_refused(format, translated(*file), {}), "");
+        EXPECT_EQ(why_refused(format, with_sentences(*file), {}), "");
         ++read;
       } catch (const DataError&) {
       }

@@ -19,7 +19,8 @@ const std::string kTmx =
     <tu tuid="1"><tuv xml:lang="EN-US"><seg>Hello &amp; welcome.</seg></tuv><tuv xml:lang="de-DE"><seg>Hallo &lt;3</seg></tuv>
       <tuv xml:lang="fr"><seg>Bonjour</seg></tuv></tu>
     <tu><note>no text</note>
-      <tuv lang="de"><prop type="x">y</prop><seg>Das <bpt i="1">&lt;b&gt;</bpt>Haus<ept i="1">&lt;/b&gt;</ept> <hi>brennt</hi><ph x="2"/>.</seg></tuv>
+      <tuv lang="de"><prop type="x">y</prop>
+      <seg>Das <bpt i="1">&lt;b&gt;</bpt>Haus<ept i="1">&lt;/b&gt;</ept> <hi>brennt</hi><ph x="2"/>.</seg></tuv>
       <tuv lang="en"><seg>The
         <it pos="begin">&lt;i&gt;</it>house   burns.</seg></tuv></tu>
     <tu><tuv xml:lang="en"><seg>twice</seg></tuv><tuv xml:lang="de"><seg>einmal</seg></tuv></tu>

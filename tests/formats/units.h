@@ -30,7 +30,7 @@ inline std::string assembled(const UnitFile& file, const std::string& translatio
 }
 
 /// The file with its sentences changed by `change`, or in capitals.
-inline std::string translated(
+inline std::string with_sentences(
     const UnitFile& file, const std::function<std::string(const std::string&)>& change = [](const std::string& s) {
       return encode_utf8(to_upper(decode_utf8(s)));
     }) {

@@ -1,5 +1,5 @@
 // XLIFF: what gets a target, with which elements and which state, and what stays.
-#include "formats/xliff.h"
+#include "units/xliff.h"
 
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ std::string version2(const std::string& units) {
 constexpr char kMark[] = " state=\"needs-review-translation\" state-qualifier=\"mt-suggestion\"";
 
 void expect_units(const std::string& from, const std::string& to) {
-  EXPECT_EQ(translated(Xliff(version1(from), kLanguages)), version1(to));
+  EXPECT_EQ(with_sentences(Xliff(version1(from), kLanguages)), version1(to));
 }
 
 TEST(Xliff, TargetsAreMadeBehindTheirSources) {
@@ -79,20 +79,21 @@ TEST(Xliff, SegmentsKeepTheirMarks) {
 
 TEST(Xliff, SegmentsOfVersion2HaveTheirStates) {
   const std::string states = " state=\"translated\" subState=\"starling:machine-translated\"";
-  EXPECT_EQ(translated(Xliff(version2("<unit id='1'><notes><note>A dog.</note></notes><segment><source>A <pc id='1'>dog</pc> ran.</source>"
-                                      "</segment><ignorable><source> </source></ignorable><segment state=\"final\"><source>A cat.</source>"
-                                      "<target>x</target></segment></unit><unit id='2' translate='no'><segment><source>A</source>"
-                                      "</segment></unit>"),
-                             kLanguages)),
-            version2("<unit id='1'><notes><note>A dog.</note></notes><segment" + states + "><source>A <pc id='1'>dog</pc> ran.</source>" +
-                     "<target>A <pc id='1'>DOG</pc> RAN.</target></segment><ignorable><source> </source></ignorable><segment "
-                     "state=\"final\"><source>A cat.</source><target>x</target></segment></unit><unit id='2' translate='no'><segment>"
-                     "<source>A</source></segment></unit>"));
+  EXPECT_EQ(
+      with_sentences(Xliff(version2("<unit id='1'><notes><note>A dog.</note></notes><segment><source>A <pc id='1'>dog</pc> ran.</source>"
+                                    "</segment><ignorable><source> </source></ignorable><segment state=\"final\"><source>A cat.</source>"
+                                    "<target>x</target></segment></unit><unit id='2' translate='no'><segment><source>A</source>"
+                                    "</segment></unit>"),
+                           kLanguages)),
+      version2("<unit id='1'><notes><note>A dog.</note></notes><segment" + states + "><source>A <pc id='1'>dog</pc> ran.</source>" +
+               "<target>A <pc id='1'>DOG</pc> RAN.</target></segment><ignorable><source> </source></ignorable><segment "
+               "state=\"final\"><source>A cat.</source><target>x</target></segment></unit><unit id='2' translate='no'><segment>"
+               "<source>A</source></segment></unit>"));
 }
 
 TEST(Xliff, LanguagesAreSetOrMustBeThoseOfTheModel) {
   const std::string unit = "<trans-unit id='1'><source>12</source><target>12</target></trans-unit>";
-  EXPECT_EQ(translated(Xliff(version1(unit, "source-language=\"en\""), kLanguages)),
+  EXPECT_EQ(with_sentences(Xliff(version1(unit, "source-language=\"en\""), kLanguages)),
             version1(unit, "source-language=\"en\" target-language=\"de\""));
   EXPECT_EQ(why_refused("xliff", version1(unit, "source-language=\"en\" target-language=\"fr-FR\"")),
             "line 3: target-language is fr-FR, and the model's language is de; use another model, or say --target-language fr-FR if it is "

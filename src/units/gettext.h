@@ -1,8 +1,8 @@
 // Catalogues of gettext (.po, .pot): messages without a translation get one, marked as fuzzy.
 #pragma once
 
-#include "formats/messages.h"
-#include "formats/plural_forms.h"
+#include "units/messages.h"
+#include "units/plural_forms.h"
 
 namespace starling {
 

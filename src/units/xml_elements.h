@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "document/html.h"
-#include "formats/messages.h"
+#include "units/messages.h"
 
 namespace starling {
 

@@ -1,4 +1,4 @@
-#include "formats/line_messages.h"
+#include "units/line_messages.h"
 
 #include <fmt/format.h>
 

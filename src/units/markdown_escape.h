@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "formats/markdown_scan.h"
-#include "formats/unit_text.h"
+#include "units/markdown_scan.h"
+#include "units/unit_text.h"
 
 namespace starling {
 

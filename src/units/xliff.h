@@ -1,7 +1,7 @@
 // XLIFF 1.2 and 2: what has no translation gets one, with its inline elements, and a state that tells translators where it is from.
 #pragma once
 
-#include "formats/xml_elements.h"
+#include "units/xml_elements.h"
 
 namespace starling {
 

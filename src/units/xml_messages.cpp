@@ -1,10 +1,10 @@
-#include "formats/xml_messages.h"
+#include "units/xml_messages.h"
 
 #include <algorithm>
 #include <map>
 
 #include "base/ascii.h"
-#include "formats/plural_forms.h"
+#include "units/plural_forms.h"
 
 namespace starling {
 namespace {

@@ -1,5 +1,5 @@
 // libyaml tells where each scalar begins and ends, in characters; everything between them stays.
-#include "formats/yaml_messages.h"
+#include "units/yaml_messages.h"
 
 #include <fmt/format.h>
 #include <yaml.h>

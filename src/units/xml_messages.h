@@ -1,8 +1,8 @@
 // Messages in XML: Android's string resources, .NET's .resx, Qt Linguist's .ts.
 #pragma once
 
-#include "formats/messages.h"
-#include "formats/xml_elements.h"
+#include "units/messages.h"
+#include "units/xml_elements.h"
 
 namespace starling {
 

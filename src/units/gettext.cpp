@@ -1,4 +1,4 @@
-#include "formats/gettext.h"
+#include "units/gettext.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "formats/xliff.h"
+#include "units/xliff.h"
 
 #include <fmt/format.h>
 

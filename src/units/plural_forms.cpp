@@ -1,4 +1,4 @@
-#include "formats/plural_forms.h"
+#include "units/plural_forms.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "formats/messages.h"
+#include "units/messages.h"
 
 #include <fmt/format.h>
 

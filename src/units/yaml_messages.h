@@ -1,7 +1,7 @@
 // YAML with the messages of a program, as Rails has them: values that are texts are translated, in the style that they are written in.
 #pragma once
 
-#include "formats/messages.h"
+#include "units/messages.h"
 
 namespace starling {
 

@@ -1,4 +1,4 @@
-#include "formats/unit_text.h"
+#include "units/unit_text.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // JSON with the messages of a program (i18next, ARB, Chrome's, FormatJS's): strings that are values are translated.
 #pragma once
 
-#include "formats/messages.h"
+#include "units/messages.h"
 
 namespace starling {
 

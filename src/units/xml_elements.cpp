@@ -1,4 +1,4 @@
-#include "formats/xml_elements.h"
+#include "units/xml_elements.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "formats/markdown_scan.h"
+#include "units/markdown_scan.h"
 
 #include <md4c.h>
 

@@ -1,4 +1,4 @@
-#include "formats/markdown_escape.h"
+#include "units/markdown_escape.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 // emphasis, links and code moved with their words; everything else stays.
 #pragma once
 
-#include "formats/markdown_scan.h"
-#include "formats/unit_text.h"
+#include "units/markdown_scan.h"
+#include "units/unit_text.h"
 
 namespace starling {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/unit_text.h"
+#include "units/unit_text.h"
 
 namespace starling {
 

@@ -1,4 +1,4 @@
-#include "formats/json_messages.h"
+#include "units/json_messages.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/unit_file.h"
+#include "units/unit.h"
 
 namespace starling {
 

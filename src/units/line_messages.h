@@ -1,7 +1,7 @@
 // Messages in lines of keys and values: Java's properties, and the .strings of Apple's systems.
 #pragma once
 
-#include "formats/messages.h"
+#include "units/messages.h"
 
 namespace starling {
 

@@ -1,10 +1,10 @@
 // md4c tells the bytes of texts, and the order of what begins and ends between them; the bytes of the marks themselves are read here.
-#include "formats/markdown.h"
+#include "units/markdown.h"
 
 #include <algorithm>
 
 #include "base/ascii.h"
-#include "formats/markdown_escape.h"
+#include "units/markdown_escape.h"
 
 namespace starling {
 
