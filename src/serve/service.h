@@ -7,9 +7,9 @@
 #include <mutex>
 #include <optional>
 
+#include "http/api_keys.h"
 #include "http/http.h"
 #include "serve/access_log.h"
-#include "serve/api_keys.h"
 #include "serve/file_jobs.h"
 #include "serve/glossaries.h"
 #include "serve/libretranslate.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "serve/api_keys.h"
+#include "http/api_keys.h"
 #include "serve/model_source.h"
 #include "text/detect_language.h"
 #include "text/language_match.h"

@@ -1,5 +1,5 @@
 // Keys are found by their hash, files are read with complaints that name the line, and limits are minutes.
-#include "serve/api_keys.h"
+#include "http/api_keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

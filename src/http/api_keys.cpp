@@ -1,4 +1,4 @@
-#include "serve/api_keys.h"
+#include "http/api_keys.h"
 
 #include <fmt/format.h>
 
