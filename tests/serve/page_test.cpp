@@ -53,7 +53,15 @@ class PageTest : public testing::Test {
       return json({{"charLimit", 60},
                    {"frontendTimeout", 100},
                    {"keyRequired", key_required_},
+                   {"filesTranslation", true},
                    {"language", {{"source", {{"code", "en"}}}, {"target", {{"code", "de"}}}}}});
+    if (r.path == "/translate_file") {
+      Json fields;
+      for (const auto& [name, value] : r.fields) fields[name] = value;
+      requests_.push_back(fields);
+      if (r.files.front().second == "bad.zip") return {400, R"({"error":"an archive"})", "application/json", {}};
+      return json({{"translatedFileUrl", "http://other:1/download_file/12.a.txt"}});
+    }
     requests_.push_back(Json::parse(r.body));
     if (busy_ > 0) {
       --busy_;
@@ -136,6 +144,26 @@ TEST_F(PageTest, TranslatesWhileOneTypes) {
   browser_->type("two words, and then many more: more than the sixty that it takes");
   ASSERT_TRUE(browser_->becomes_true("document.getElementById('error').textContent.includes('this server takes 60 characters')"));
   EXPECT_EQ(requests(), before);
+}
+
+TEST_F(PageTest, FilesAreDroppedAndFetched) {
+  open();
+  const auto drop = [&](const std::string& name) {
+    browser_->value("(() => { const data = new DataTransfer(); data.items.add(new File(['a dog'], '" + name +
+                    "')); for (const type of ['dragover', 'drop']) document.body.dispatchEvent(new DragEvent(type, {bubbles: true, "
+                    "cancelable: true, dataTransfer: data})); })()");
+  };
+  drop("a.txt");
+  ASSERT_TRUE(browser_->becomes_true("!document.getElementById('fetched').hidden"));
+  EXPECT_EQ(browser_->value("document.getElementById('fetched').pathname"), "/download_file/12.a.txt");
+  EXPECT_EQ(browser_->value("document.getElementById('fetched').textContent"), "Fetch the translation of a.txt");
+  {
+    const std::lock_guard lock(mutex_);
+    EXPECT_EQ(requests_.back(), (Json{{"file", "a dog"}, {"source", "en"}, {"target", "de"}}));
+  }
+  drop("bad.zip");
+  ASSERT_TRUE(browser_->becomes_true("document.getElementById('error').textContent === 'an archive'"));
+  EXPECT_EQ(browser_->value("document.getElementById('fetched').hidden"), true);
 }
 
 TEST_F(PageTest, TextsInLinksMayHaveSlashes) {
