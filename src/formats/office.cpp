@@ -15,21 +15,28 @@
 namespace starling {
 namespace {
 
-constexpr size_t kUnitBytes = size_t{32} << 10;   // bytes of paragraphs that are one unit
-constexpr size_t kPageBytes = size_t{128} << 10;  // bytes from which on a page of a book is divided
+constexpr size_t kUnitBytes = size_t{32} << 10;     // bytes of paragraphs that are one unit
+constexpr size_t kPageBytes = size_t{128} << 10;    // bytes from which on a page of a book is divided
+constexpr size_t kMostPageBytes = size_t{1} << 20;  // of a piece of one
 
 std::span<const std::byte> span_of(std::string_view bytes) { return std::as_bytes(std::span(bytes)); }
 
-// Returns where to divide a page: behind a paragraph, from `kPageBytes` bytes on; its end if that is near.
+// Returns where to divide a page: behind a paragraph or the like, from `kPageBytes` bytes on; its end if that is near.
 size_t piece_end(std::string_view page, size_t begin) {
-  constexpr std::string_view kParagraphEnd = "</p>";
+  constexpr std::string_view kEnds[] = {"</p>", "</div>", "</li>", "</td>", "</h1>", "</h2>", "</h3>", "</dd>", "<br/>", "<br />"};
   if (page.size() - begin <= 2 * kPageBytes) return page.size();
-  size_t end = page.find(kParagraphEnd, begin + kPageBytes);
-  if (end == std::string_view::npos) return page.size();
-  end += kParagraphEnd.size();
-  const std::string_view piece = page.substr(begin, end - begin);  // in a comment there may be anything
-  const size_t comment = piece.rfind("<!--");
-  return comment != std::string_view::npos && piece.find("-->", comment) == std::string_view::npos ? page.size() : end;
+  for (size_t at = page.find('<', begin + kPageBytes); at != std::string_view::npos; at = page.find('<', at + 1)) {
+    const bool far = at - begin > kMostPageBytes;  // then in the middle of a paragraph
+    for (const std::string_view mark : kEnds) {
+      if (!far && !page.substr(at).starts_with(mark)) continue;
+      const size_t end = far ? at : at + mark.size();
+      const std::string_view piece = page.substr(begin, end - begin);  // in a comment there may be anything
+      const size_t comment = piece.rfind("<!--");
+      if (comment == std::string_view::npos || piece.find("-->", comment) != std::string_view::npos) return end;
+      break;
+    }
+  }
+  return page.size();
 }
 
 // Takes the next "<p>...</p>" from texts that are read one after another.
@@ -161,6 +168,9 @@ void OfficeFile::add_page(const std::string& where, const std::string& page) {
   const bool whole = page.find("notranslate") != std::string::npos || page.find("translate=") != std::string::npos;
   for (size_t begin = 0; begin < page.size();) {
     const size_t end = whole ? page.size() : piece_end(page, begin);
+    if (end - begin > 2 * kMostPageBytes)
+      throw DataError(
+          fmt::format("{}: {} bytes of the page cannot be divided; make the book again with smaller pages", where, end - begin));
     units_.push_back({page.substr(begin, end - begin), DocumentFormat::html, {}});
     begin = end;
   }
@@ -176,6 +186,7 @@ std::string OfficeFile::translated(size_t part, std::string source, std::span<co
     case Part::languages:
       return with_target_language(std::move(source), languages_, where);
     case Part::page:
+      std::string().swap(source);
       for (const std::string& t : translations) out += t;
       break;
     case Part::paragraphs: {
@@ -185,8 +196,7 @@ std::string OfficeFile::translated(size_t part, std::string source, std::span<co
         paragraph.tagged();
         return paragraphs.next();
       });
-      source.clear();
-      source.shrink_to_fit();
+      std::string().swap(source);
       return with_target_language(std::move(out), languages_, where);
     }
   }
@@ -202,9 +212,8 @@ std::string OfficeFile::assemble(std::span<const std::string> translations) cons
   return archive_.rewritten([&](const ZipEntry& e) -> std::optional<std::string> {
     const auto part = static_cast<size_t>(&e - archive_.entries().data());
     if (parts_[part] == Part::copied) return std::nullopt;
-    const std::string source = archive_.read(e);
-    std::string out = translated(part, source, translations);
-    if (out == source) return std::nullopt;
+    std::string out = translated(part, archive_.read(e), translations);
+    if (archive_.holds(e, out)) return std::nullopt;
     return out;
   });
 }

@@ -31,6 +31,8 @@ class OfficeParagraph {
   // Adds bytes to the container that was opened last; returns false if anything stands behind its beginning.
   bool extend_open(std::string_view bytes);
 
+  // How many texts, tags and the like it has.
+  size_t parts() const { return items_.size(); }
   // Returns whether there is a text with letters.
   bool has_words() const;
   // Returns the characters of its text.

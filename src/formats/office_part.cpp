@@ -13,7 +13,8 @@
 namespace starling {
 namespace {
 
-constexpr size_t kMostNested = 50;  // paragraphs within paragraphs
+constexpr size_t kMostNested = 50;      // paragraphs within paragraphs
+constexpr size_t kMostParts = 100'000;  // of a paragraph
 
 // What the properties of a run say about how its text looks: not its language, nor what a program noted about its spelling.
 std::string comparable_format(std::string_view properties) {
@@ -47,6 +48,7 @@ class OfficeRewriter {
 
   std::string all() {
     std::string out;
+    if (writes_) out.reserve(xml_.text().size() + xml_.text().size() / 4);  // growing would take twice as much
     copy(0, 0, out);
     return out;
   }
@@ -131,6 +133,7 @@ class OfficeRewriter {
 
   void read(State& s) {
     const OfficeTag tag = xml_.tag();
+    if (s.paragraph.parts() > kMostParts) xml_.broken(fmt::format("a paragraph has more than {} runs", kMostParts));
     switch (tag.kind) {
       case OfficeTag::text:
       case OfficeTag::data:

@@ -202,6 +202,10 @@ std::string ZipArchive::read(const ZipEntry& entry) const {
   return content;
 }
 
+bool ZipArchive::holds(const ZipEntry& entry, std::string_view content) const {
+  return content.size() == entry.size && sum_of(content) == entry.crc;
+}
+
 std::string ZipArchive::rewritten(const std::function<std::optional<std::string>(const ZipEntry&)>& content) const {
   constexpr size_t kFlags = 6, kMethod = 8, kSum = 14, kName = 26;  // in a local header; two bytes further in the directory
   std::vector<const ZipEntry*> in_order;

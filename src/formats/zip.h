@@ -33,6 +33,8 @@ class ZipArchive {
   std::string_view stored(const ZipEntry& entry) const;
   // Returns its first bytes, `most` at most, which are not checked.
   std::string read_begin(const ZipEntry& entry, uint64_t most) const;
+  // Whether an entry holds this content, by its size and sum.
+  bool holds(const ZipEntry& entry, std::string_view content) const;
   // Returns the archive with new contents of the entries for which `content` returns one. It is asked for each entry in the order of their
   // bytes; all others keep theirs, packed as they are.
   std::string rewritten(const std::function<std::optional<std::string>(const ZipEntry&)>& content) const;
