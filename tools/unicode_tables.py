@@ -77,6 +77,55 @@ def plain_runs(code_points):
     return [f"{{{hexadecimal(a)}, {hexadecimal(b)}}}" for a, b, _ in runs(dict.fromkeys(code_points, 1))]
 
 
+def stepped_runs(code_points):
+    """Code points in steps of 1 or 2, as (first, last, step)."""
+    found = []
+    for c in sorted(code_points):
+        run = found[-1] if found else None
+        distance = c - run[1] if run else 0
+        if run and (distance == run[2] or (run[0] == run[1] and distance in (1, 2))):
+            run[1:] = [c, distance]
+        else:
+            found.append([c, c, 1])
+    return found
+
+
+def write_letters(data, category):
+    """Letters and digits as Perl and sacremoses know them. sacremoses has lists of the basic plane of Unicode 7, without Chinese
+    characters and Korean syllables, which lack some marks that became alphabetic later."""
+    core = data / "DerivedCoreProperties.txt"
+    age, script, extensions = {}, {}, {}
+    for (first, last), rest in fields(data / "DerivedAge.txt"):
+        age.update(dict.fromkeys(range(first, last + 1), tuple(int(part) for part in rest[0].split("."))))
+    for (first, last), rest in fields(data / "Scripts.txt"):
+        script.update(dict.fromkeys(range(first, last + 1), rest[0]))
+    for (first, last), rest in fields(data / "ScriptExtensions.txt"):
+        extensions.update(dict.fromkeys(range(first, last + 1), rest[0].split()))
+    became = {0xF82, 0xF83, 0x1063, 0x1064, *range(0x1069, 0x106E), *range(0x1087, 0x108E), 0x108F, 0x109A, 0x109B, 0x1C36, 0xA802,
+              0xA80B, 0xA9E5, 0xAA7B, 0xAA7C, 0xAA7D, 0xD58, 0xD59, 0xD5A, 0xD5B, 0xD5C, 0xD5D, 0xD5E, 0xD76, 0xD77, 0xD78}
+    alphabetic, lower = property_of(core, "Alphabetic"), property_of(core, "Lowercase")
+    counted = alphabetic | {c for c in category if category[c][0] == "N"}
+    younger = {c for c in counted if c < 0x10000 and age[c] > (7, 0)} | became
+    small = [f"{{{hexadecimal(a)}, {hexadecimal(b)}, {step}}}" for a, b, step in stepped_runs(lower)]
+
+    def writing(name, code, most):
+        found = {c for c in script if script[c] == name} | {c for c in extensions if code in extensions[c]}
+        return plain_runs({c for c in found if age[c] <= most})
+
+    write("letters", "Letters and digits, and what sacremoses, whose lists are those of Unicode 7, does not know of the basic plane.",
+          ("CodePoints kAlphabetic", plain_runs(alphabetic)),
+          ("CodePoints kDigits", plain_runs({c for c in category if category[c] == "Nd"})),
+          ("CodePoints kCurrency", plain_runs({c for c in category if category[c] == "Sc"})),
+          ("CodePoints kControl", plain_runs({c for c in category if category[c] in ("Cc", "Cf", "Co")})),
+          ("CodePoints kYounger", plain_runs(younger)),
+          ("CodePoints kHanScript", plain_runs({c for c in script if script[c] == "Han" and c < 0x10000})),
+          ("CodePoints kHan", writing("Han", "Hani", (8, 0))),
+          ("CodePoints kHiragana", writing("Hiragana", "Hira", (6, 0))),
+          ("CodePoints kKatakana", writing("Katakana", "Kana", (6, 0))),
+          ("CodePoints kHangul", writing("Hangul", "Hang", (6, 0))),
+          ("SmallRun kSmall", small))
+
+
 def write(name, what, *tables):
     text = f"// {what}\n// Made by tools/unicode_tables.py; do not edit.\n// clang-format off\n"
     for declaration, entries in tables:
@@ -138,6 +187,7 @@ def main():
           ("Decomposition kDecompositions", [f"{{{', '.join(hexadecimal(part) for part in [c, *decomposition[c], 0][:3])}}}" for c in
                                              sorted(decomposition)]),
           ("CodePoints kNotComposed", plain_runs({c for c in excluded if len(decomposition[c]) == 2})))
+    write_letters(data, category)
     write("combining_class", "Canonical combining classes that are not 0.",
           ("CombiningRun kCombiningRuns", [f"{{{hexadecimal(a)}, {hexadecimal(b)}, {what}}}" for a, b, what in runs(combining)]))
 

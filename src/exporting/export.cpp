@@ -12,6 +12,7 @@
 #include "interop/npz.h"
 #include "storage/outputs.h"
 #include "storage/path_rollback.h"
+#include "text/moses/word_pieces.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -31,6 +32,38 @@ std::pair<std::string, std::string> add_vocabularies(bool joint, const std::stri
   to.emplace_back(source, source_bytes);
   to.emplace_back(target, target_bytes);
   return {source, target};
+}
+
+constexpr const char* kCodes = "bpe.model";
+
+const std::string* codes_of(const Vocabulary& v) { return v.word_pieces() ? &v.word_pieces()->settings().codes : nullptr; }
+bool has_sentence_piece(const Vocabularies& v) { return !v.source().is_list() && !v.target().is_list(); }
+
+// The codes of subword-nmt, in one file if they are those of both sides, and the lists of abbreviations that came with them.
+void add_codes(const Vocabularies& v, const std::string& folder, NamedFiles& to) {
+  const std::string *const source = codes_of(v.source()), *const target = codes_of(v.target());
+  if (source && target && *source == *target)
+    to.emplace_back(folder + kCodes, *source);
+  else
+    for (const auto& [codes, name] : {std::pair{source, "source.bpe"}, {target, "target.bpe"}})
+      if (codes) to.emplace_back(folder + name, *codes);
+  for (const Vocabulary* side : {&v.source(), &v.target()}) {
+    if (!side->word_pieces()) continue;
+    const moses::Options& text = side->word_pieces()->settings().text;
+    const std::string name = fmt::format("{}nonbreaking_prefix.{}", folder, text.language);
+    const bool there = std::any_of(to.begin(), to.end(), [&](const auto& file) { return file.first == name; });
+    if (!text.abbreviations.empty() && !there) to.emplace_back(name, text.abbreviations);
+  }
+}
+
+// Whether Argos's way from text to tokens, which is sacremoses and one file of codes, is that of a model.
+bool as_argos(const Vocabularies& v) {
+  const auto plain = [](const Vocabulary& side) {
+    if (!side.word_pieces()) return false;
+    const moses::Options& text = side.word_pieces()->settings().text;
+    return text.words && !text.perl && !text.split_hyphens && !text.plain_asian_marks && text.normalise_marks;
+  };
+  return plain(v.source()) && plain(v.target()) && *codes_of(v.source()) == *codes_of(v.target());
 }
 
 // decoder.yml, or the configuration of bergamot-translator, which has the same keys.
@@ -76,8 +109,15 @@ void note_positions(const ModelConfig& c, Notes& notes) {
 NamedFiles ctranslate2_files(FileSystem& system, const LoadedModel& model, bool integers, Notes& notes) {
   NamedFiles files = ct2_files(system, model, integers);
   const Vocabularies& v = model.description.vocabularies;
-  add_vocabularies(v.joint(), v.source().bytes(), v.target().bytes(), {"sentencepiece.model", "source.spm", "target.spm"}, files);
   note_positions(model.description.config, notes);
+  if (!has_sentence_piece(v)) {
+    add_codes(v, "", files);
+    notes.push_back(codes_of(v.source())
+                        ? "note       it takes and gives pieces: Moses's tokenizer and subword-nmt with the codes beside it make them"
+                        : "note       it takes and gives tokens");
+    return files;
+  }
+  add_vocabularies(v.joint(), v.source().bytes(), v.target().bytes(), {"sentencepiece.model", "source.spm", "target.spm"}, files);
   notes.push_back("note       it takes and gives pieces: split and join text by the SentencePiece models beside it");
   return files;
 }
@@ -94,8 +134,11 @@ std::string argos_package(FileSystem& system, const LoadedModel& model, bool int
                                 {"to_name", d.languages.target},
                                 {"target_prefix", d.search.target_prefix}};
   NamedFiles files{{folder + "metadata.json", metadata.dump(2) + "\n"},
-                   {folder + "sentencepiece.model", d.vocabularies.source().bytes()},
                    {folder + "README.md", "A translation model trained by Starling.\n"}};
+  if (has_sentence_piece(d.vocabularies))
+    files.emplace_back(folder + "sentencepiece.model", d.vocabularies.source().bytes());
+  else
+    add_codes(d.vocabularies, folder, files);
   for (auto& [name, content] : ct2_files(system, model, integers)) files.emplace_back(folder + "model/" + name, std::move(content));
   note_positions(d.config, notes);
   return zip_archive(files);
@@ -113,6 +156,8 @@ PortableVocabulary portable(const Vocabularies& v) {
   return {.joint = v.joint(),
           .same_pieces = same_pieces(v.source(), v.target()),
           .whole = whole(v.source()) && whole(v.target()),
+          .sentence_piece = has_sentence_piece(v),
+          .one_splitter = has_sentence_piece(v) ? v.joint() : as_argos(v),
           .begin = v.target().bos(),
           .source_padding = v.source().pad(),
           .target_padding = v.target().pad(),

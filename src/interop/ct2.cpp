@@ -6,6 +6,7 @@
 #include "base/push_once.h"
 #include "base/quotes.h"
 #include "interop/recognise.h"
+#include "interop/word_pieces.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -95,7 +96,8 @@ bool has_only_pieces(const ModelConfig& config, const std::vector<std::string>& 
 
 }  // namespace
 
-ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const ForeignFile& model_file, const VocabularyFiles& given) {
+ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const ForeignFile& model_file, const VocabularyFiles& given,
+                             const Languages& given_languages) {
   const std::string &name = model_file.name, &where = model_file.where, base = name.substr(0, name.rfind('/') + 1);
   const Ct2File file = read_ct2(model_file.content, where);
   ModelConfig config = ct2_config(file, where);
@@ -122,21 +124,38 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
   if (v.source.empty() && folder.has("sentencepiece.model")) v.source = "sentencepiece.model";
   if (v.source.empty() && folder.has(base + "source.spm") && folder.has(base + "target.spm"))
     v.source = base + "source.spm", v.target = base + "target.spm";
-  if (v.source.empty() && folder.has("bpe.model"))
-    throw ConfigError(
-        fmt::format("{}: its text is split by subword-nmt (bpe.model), which is not supported; fetch a newer package", folder.where("")));
+  const std::vector<std::string>& there = folder.names();
+  if (const auto codes = std::find_if(there.begin(), there.end(), has_name_of_codes); v.source.empty() && codes != there.end())
+    v.source = *codes;
   if (v.target.empty()) v.target = v.source;
-  const auto vocabulary = [&](const std::string& path, const std::vector<std::string>& list) {
-    if (path.empty()) return usual_vocabulary({name, where, vocabulary_format::word_model(list, where)}, folder.budget());
-    return numbered_vocabulary(read_foreign(files, folder, path), {list, {}}, folder.budget());
+  Languages languages = given_languages;
+  std::string from = languages.source, to = languages.target;  // as Argos has them: also those that are no codes elsewhere
+  std::string kind = fmt::format("CTranslate2's {} (binary version {})", name, file.version), target_prefix;
+  const bool package = folder.has("metadata.json");  // of Argos
+  if (package) {
+    const BudgetScope scope(folder.budget());
+    const nlohmann::json json = parse_json(folder.read("metadata.json"), folder.where("metadata.json"), folder.budget());
+    const auto code = [&](const char* key) {
+      return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
+    };
+    target_prefix = code("target_prefix");
+    languages = languages_beside(folder, name);
+    from = code("from_code"), to = code("to_code");
+    kind = fmt::format("Argos package {} to {}, version {}, with {}", printable(from), printable(to), printable(code("package_version")),
+                       kind);
+  }
+  const auto vocabulary = [&](const std::string& path, const std::vector<std::string>& list, const std::string& language) {
+    const ForeignFile splitter = path.empty() ? ForeignFile() : read_foreign(files, folder, path);
+    if (path.empty() || is_codes(splitter))
+      return token_vocabulary(list, where, path.empty() ? nullptr : &splitter, argos_text(folder, language), folder.budget());
+    return numbered_vocabulary(splitter, {list, {}}, folder.budget());
   };
-  const bool joint = v.source == v.target && source_list == target_list;
-  Vocabulary source = vocabulary(v.source, source_list);
+  Vocabulary source = vocabulary(v.source, source_list, from);
+  const bool codes = source.word_pieces() != nullptr;
+  const bool joint = v.source == v.target && source_list == target_list && (!codes || from == to);
+  if (codes || v.source.empty()) notes.push_back(text_note(codes ? argos_text(folder, from) : moses::Options{.words = false}, codes));
   std::optional<Vocabulary> target;
-  if (!joint) target = vocabulary(v.target, target_list);
-  if (v.source.empty())
-    notes.push_back(
-        "There is no SentencePiece model, so text is tokens with spaces between them; name one by --vocab to translate plain text.");
+  if (!joint) target = vocabulary(v.target, target_list, to);
 
   SearchOptions search;
   search.length_penalty_form = LengthPenaltyForm::power;
@@ -144,20 +163,8 @@ ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, cons
   search.max_length_factor = 0, search.max_length_offset = 256;
   if (t.source_begin)
     search.source_prefix = std::find(source_list.begin(), source_list.end(), t.begin) == source_list.end() ? "<s>" : t.begin;
-  Languages languages;
-  std::string kind = fmt::format("CTranslate2's {} (binary version {})", name, file.version);
-  if (folder.has("metadata.json")) {  // of an Argos package
-    const BudgetScope scope(folder.budget());
-    const nlohmann::json json = parse_json(folder.read("metadata.json"), folder.where("metadata.json"), folder.budget());
-    const auto code = [&](const char* key) {
-      return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
-    };
-    search.target_prefix = code("target_prefix");
-    languages = languages_beside(folder, name);
-    kind = fmt::format("Argos package {} to {}, version {}, with {}", printable(code("from_code")), printable(code("to_code")),
-                       printable(code("package_version")), kind);
-    search.length_penalty = 0.2;  // Argos Translate's
-  }
+  search.target_prefix = target_prefix;
+  if (package) search.length_penalty = 0.2;  // Argos Translate's
   ImportedModel model{.kind = std::move(kind),
                       .config = config,
                       .search = search,

@@ -9,10 +9,10 @@
 
 namespace starling {
 
-// Reads the model, whose file may be in a folder of its own ("model/model.bin"). Throws ConfigError naming what Starling's models do not
-// have.
+// Reads the model, whose file may be in a folder of its own ("model/model.bin"). languages: of a folder that does not say them. Throws
+// ConfigError naming what Starling's models do not have.
 ImportedModel read_ct2_model(FileSystem& files, const ForeignFiles& folder, const ForeignFile& model_file,
-                             const VocabularyFiles& vocabularies);
+                             const VocabularyFiles& vocabularies, const Languages& languages);
 
 // The architecture of a file, without what its vocabularies and config.json say.
 ModelConfig ct2_config(const Ct2File& file, const std::string& where);

@@ -24,9 +24,9 @@ ImportedModel import_from(FileSystem& files, const ImportOptions& o) {
   if (m.kind == ModelKind::ours)
     throw ConfigError(fmt::format("{}: is a model of Starling's; translate, serve, score and export take it as it is", o.from));
   ImportedModel model = m.kind == ModelKind::ct2
-                            ? read_ct2_model(files, *m.folder, read_foreign(files, *m.folder, m.weights), o.vocabularies)
+                            ? read_ct2_model(files, *m.folder, read_foreign(files, *m.folder, m.weights), o.vocabularies, languages)
                         : m.kind == ModelKind::hf ? read_hf(files, *m.folder, o.vocabularies, languages)
-                                                  : read_marian(files, *m.folder, m.marian, o.vocabularies);
+                                                  : read_marian(files, *m.folder, m.marian, o.vocabularies, languages);
   set_typed_tag(model, languages.target);
   if (!languages.source.empty()) model.languages.source = languages.source;
   if (!languages.target.empty()) model.languages.target = languages.target;

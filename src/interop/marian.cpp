@@ -9,6 +9,7 @@
 #include "interop/marian_names.h"
 #include "interop/npz.h"
 #include "interop/recognise.h"
+#include "interop/word_pieces.h"
 
 namespace starling {
 namespace {
@@ -102,13 +103,21 @@ void turn_output(std::map<std::string, ForeignArray>& arrays, const std::string&
   arrays.emplace(array.name, std::move(array));
 }
 
-Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const std::string& path, const std::string& numbers, int64_t rows) {
-  ForeignFile model = read_foreign(files, folder, path);
+// path: a SentencePiece model or codes of subword-nmt; "": text has tokens with spaces between them.
+Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const std::string& path, const std::string& numbers, int64_t rows,
+                         const std::string& language) {
+  ForeignFile model = path.empty() ? ForeignFile() : read_foreign(files, folder, path);
+  const bool codes = !path.empty() && is_codes(model);
+  if (codes && numbers.empty())
+    throw ConfigError(
+        fmt::format("{}: codes of subword-nmt need the list of the model's tokens, vocab.yml; give it by --numbers", model.where));
   if (numbers.empty()) return usual_vocabulary(std::move(model), folder.budget());
   const ForeignFile list = read_foreign(files, folder, numbers);
   std::vector<std::string> pieces = marian_pieces(list.content, list.where, folder.budget());
   folder.budget().take(static_cast<uint64_t>(std::max<int64_t>(0, rows)) * kPieceBytes, list.where, "a piece for each row of the model");
   for (auto n = static_cast<int64_t>(pieces.size()); n < rows; ++n) pieces.push_back(vocabulary_format::row_without_piece(n));
+  if (path.empty() || codes)
+    return token_vocabulary(pieces, list.where, codes ? &model : nullptr, marian_text(folder, language), folder.budget());
   return numbered_vocabulary(model, {std::move(pieces), {}}, folder.budget());
 }
 
@@ -148,7 +157,8 @@ std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const Mo
   return tensors;
 }
 
-ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const MarianFiles& marian, const VocabularyFiles& given) {
+ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const MarianFiles& marian, const VocabularyFiles& given,
+                          const Languages& given_languages) {
   VocabularyFiles v = marian_vocabularies(files, folder, marian, given);
   if (v.source_numbers.empty() && v.target_numbers.empty()) {
     const BudgetScope scope(folder.budget());
@@ -182,19 +192,26 @@ ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const M
         std::find_if(arrays.begin(), arrays.end(), [&](const ForeignArray& a) { return a.name == "Wemb" || a.name == table; });
     return found == arrays.end() || found->shape.empty() ? 0 : found->shape[0];
   };
-  const bool joint = v.source == v.target && v.source_numbers == v.target_numbers;
-  Vocabulary source = vocabulary_of(files, folder, v.source, v.source_numbers, rows("encoder_Wemb"));
+  Languages languages = languages_beside(folder, name);
+  if (!given_languages.source.empty()) languages.source = given_languages.source;
+  if (!given_languages.target.empty()) languages.target = given_languages.target;
+  bool joint = v.source == v.target && v.source_numbers == v.target_numbers;
+  Vocabulary source = vocabulary_of(files, folder, v.source, v.source_numbers, rows("encoder_Wemb"), languages.source);
+  const bool codes = source.word_pieces() != nullptr;
+  joint = joint && (!codes || languages.source == languages.target);
   std::optional<Vocabulary> target;
-  if (!joint) target = vocabulary_of(files, folder, v.target, v.target_numbers, rows("decoder_Wemb"));
+  if (!joint) target = vocabulary_of(files, folder, v.target, v.target_numbers, rows("decoder_Wemb"), languages.target);
+  if (codes || v.source.empty())
+    notes.push_back(text_note(codes ? marian_text(folder, languages.source) : moses::Options{.words = false}, codes));
   for (const std::string& file : folder.names())
     if (file.starts_with("lex.")) notes.push_back(fmt::format("{}, a lexical shortlist, is not needed: all pieces are considered.", file));
-  if (folder.has("preprocess.sh"))
+  if (folder.has("preprocess.sh") && !codes)
     notes.push_back("Its preprocess.sh, which normalises punctuation and spaces, is not applied; most text does not need it.");
 
   ImportedModel model{.kind = fmt::format("Marian's {}", name),
                       .config = config,
                       .search = search,
-                      .languages = languages_beside(folder, name),
+                      .languages = languages,
                       .vocabularies = Vocabularies(std::move(source), std::move(target)),
                       .notes = std::move(notes)};
   model.tensors = marian_tensors(std::move(arrays), config, where);

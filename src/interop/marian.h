@@ -27,7 +27,8 @@ std::vector<std::string> marian_pieces(const std::string& text, const std::strin
 std::vector<std::string> marian_vocabulary_names(const std::string& yaml, const std::string& where);
 std::vector<std::string> marian_model_names(const std::string& yaml, const std::string& where);
 
-// Reads a model of a folder; paths of `vocabularies` that are given take the place of what the folder names.
-ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const MarianFiles& marian, const VocabularyFiles& vocabularies);
+// Reads a model of a folder; paths of `vocabularies` and languages that are given take the place of what the folder names.
+ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const MarianFiles& marian, const VocabularyFiles& vocabularies,
+                          const Languages& languages);
 
 }  // namespace starling

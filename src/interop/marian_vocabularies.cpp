@@ -1,9 +1,11 @@
 // Where the vocabularies of a model of Marian's are.
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
 
 #include "interop/marian.h"
 #include "interop/marian_folder.h"
+#include "interop/word_pieces.h"
 
 namespace starling {
 namespace {
@@ -70,6 +72,21 @@ std::string only_list(const ForeignFiles& folder) {
   return lists.size() == 1 ? lists[0] : "";
 }
 
+// The codes of subword-nmt that split the source's and the target's text: two files, or one for both.
+std::pair<std::string, std::string> codes_of(const ForeignFiles& folder) {
+  std::vector<std::string> codes;
+  for (const std::string& name : folder.names())
+    if (at_top(name) && has_name_of_codes(name)) codes.push_back(name);
+  for (const auto& [source, target] : {std::pair{"source.bpe", "target.bpe"}, {"source.codes", "target.codes"}})
+    if (folder.has(source) && folder.has(target)) return {source, target};
+  if (codes.size() == 1) return {codes[0], codes[0]};
+  if (codes.empty()) return {};
+  throw ConfigError(
+      fmt::format("{}: {} and {} are there, and nothing says which codes are the source's; give --source-vocab and "
+                  "--target-vocab",
+                  folder.where(""), codes[0], codes[1]));
+}
+
 constexpr const char* kVocabularyOptions = "name it by --vocab, or both by --source-vocab and --target-vocab";
 
 [[noreturn]] void refuse_absent(const ForeignFiles& folder, const MarianFiles& marian, const std::string& vocabulary) {
@@ -85,9 +102,6 @@ constexpr const char* kVocabularyOptions = "name it by --vocab, or both by --sou
                                   where, models[0], models[1]));
   if (models.size() > 2)
     throw ConfigError(fmt::format("{}: there are {} SentencePiece models; {}", where, models.size(), kVocabularyOptions));
-  for (const std::string& name : folder.names())
-    if (name.ends_with(".bpe") || name.ends_with(".codes"))
-      throw ConfigError(fmt::format("{}: its text is split by subword-nmt ({}), which is not supported; fetch a newer model", where, name));
   if (!named.empty() && !is_list(named[0])) refuse_absent(folder, marian, named[0]);
   throw ConfigError(fmt::format("{}: no SentencePiece model is there; {}", where, kVocabularyOptions));
 }
@@ -136,10 +150,11 @@ VocabularyFiles marian_vocabularies(FileSystem& files, const ForeignFiles& folde
   if (v.source.empty() && models.size() == 2 &&
       read_foreign(files, folder, models[0]).content == read_foreign(files, folder, models[1]).content)
     v.source = models[0];
-  if (v.source.empty()) refuse_without(folder, marian, named, models);
-  fill(v.target, v.source);
   if (named.empty() && !source_given) fill(v.source_numbers, only_list(folder));
   fill(v.target_numbers, v.source_numbers);
+  if (v.source.empty() && models.empty()) std::tie(v.source, v.target) = codes_of(folder);
+  if (v.source.empty() && (v.source_numbers.empty() || !models.empty())) refuse_without(folder, marian, named, models);
+  fill(v.target, v.source);
   return v;
 }
 

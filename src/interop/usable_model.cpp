@@ -17,7 +17,7 @@ namespace starling {
 namespace {
 
 // Raise it when an import makes another model of the same files than before.
-constexpr int kImporter = 3;
+constexpr int kImporter = 4;
 
 std::string hash_text(const std::string& text) { return fmt::format("{:016x}", hash64(std::as_bytes(std::span(text)))); }
 
@@ -35,7 +35,8 @@ std::string state_of_file(FileSystem& files, const std::string& path) {
 // Whether an import may read a file, apart from weights of Marian's and CTranslate2's.
 bool may_matter(const std::string& name, ModelKind kind) {
   const std::string plain = without_packing(name);
-  for (const char* end : {".json", ".spm", ".model", ".yml", ".yaml"})
+  if (name.starts_with("nonbreaking_prefix.")) return true;
+  for (const char* end : {".json", ".spm", ".model", ".yml", ".yaml", ".bpe", ".codes", "codes"})
     if (plain.ends_with(end)) return !plain.ends_with(".progress.yml");
   if (kind == ModelKind::hf && is_hf_weights(plain)) return true;
   if (kind == ModelKind::ct2 && plain.ends_with(".txt")) return true;

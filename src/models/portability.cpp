@@ -67,6 +67,9 @@ const Requirement kRequirements[] = {
      [](const Portable& p) { return flag(p.model.source_end); }, "true", "true", ""},
     {kMarian, "the vocabulary", [](const Portable& p) { return p.vocabulary.whole; },
      [](const Portable&) { return std::string("one of which some pieces have no number"); }, "", "a number for each piece", ""},
+    {kMarian | kHf, "the vocabulary", [](const Portable& p) { return p.vocabulary.sentence_piece; },
+     [](const Portable&) { return std::string("a list of tokens, such as those of subword-nmt"); }, "", "a SentencePiece model",
+     "its folders say no other way from text to tokens"},
     {bit(Program::bergamot), "model.width", [](const Portable& p) { return !p.how.integers || p.model.width % kInMultiple == 0; },
      [](const Portable& p) { return fmt::format("{}", p.model.width); }, "", "a multiple of 64 for 8-bit integers", ""},
     {bit(Program::bergamot), "model.feed-forward",
@@ -75,8 +78,11 @@ const Requirement kRequirements[] = {
 
     {kCt2 | kHf, "model.autoregression", [](const Portable& p) { return p.model.autoregression == Autoregression::self_attention; },
      [](const Portable& p) { return std::string(word(p.model.autoregression)); }, "self-attention", "self-attention", ""},
-    {bit(Program::argos), "vocab.joint", [](const Portable& p) { return p.vocabulary.joint; },
+    {bit(Program::argos), "vocab.joint", [](const Portable& p) { return !p.vocabulary.sentence_piece || p.vocabulary.joint; },
      [](const Portable& p) { return flag(p.vocabulary.joint); }, "true", "true", "a package has one SentencePiece model"},
+    {bit(Program::argos), "the vocabulary", [](const Portable& p) { return p.vocabulary.sentence_piece || p.vocabulary.one_splitter; },
+     [](const Portable&) { return std::string("one of tokens that sacremoses and one file of codes do not make"); }, "",
+     "a SentencePiece model, or the same codes of subword-nmt for both sides", ""},
 
     {kHf, "model.embedding-scale", [](const Portable& p) { return p.model.embedding_scale == 0 || p.model.embedding_scale == 1; },
      [](const Portable& p) { return fmt::format("{}", p.model.embedding_scale); }, "0", "0 or 1", ""},

@@ -17,9 +17,11 @@ const char* name_of(Program program);
 // What programs need to know of a model besides its configuration. The initial values are those of vocabularies that are trained here.
 struct PortableVocabulary {
   bool joint = true;
-  bool same_pieces = true;  // on both sides
-  bool whole = true;        // every piece of the SentencePiece models has a number
-  int32_t begin = 1;        // of the target
+  bool same_pieces = true;     // on both sides
+  bool whole = true;           // every piece of the SentencePiece models has a number
+  bool sentence_piece = true;  // SentencePiece splits text: neither subword-nmt nor whoever gives it as tokens
+  bool one_splitter = true;    // one SentencePiece model for both sides, or the same codes of subword-nmt
+  int32_t begin = 1;           // of the target
   int32_t source_padding = -1, target_padding = -1;
   int64_t target_size = 1 << 30;
 };

@@ -13,12 +13,15 @@
 #include "base/utf8.h"
 #include "text/canonical_text.h"
 #include "text/listed_pieces.h"
+#include "text/moses/word_pieces.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
 namespace {
 
 constexpr std::string_view kSpaceMark = "\u2581";  // as SentencePiece writes a space
+
+constexpr const char* kUnknownText = "\u2047";  // as SentencePiece writes what it does not know
 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 30;  // a million pieces take some 30 MB
 
@@ -70,6 +73,8 @@ Vocabulary::Vocabulary(std::unique_ptr<sentencepiece::SentencePieceProcessor> pr
   hash_ = vocabulary_format::hash(bytes_);
   const auto settings = vocabulary_format::settings(bytes_);
   words_ = settings && settings->type == "word";
+  if (auto word_pieces = words_ ? moses::settings_of(bytes_) : std::nullopt)
+    word_pieces_ = std::make_unique<moses::WordPieces>(std::move(*word_pieces), name);
 }
 
 Vocabulary::Vocabulary(Vocabulary&&) noexcept = default;
@@ -94,6 +99,10 @@ void Vocabulary::each_part(std::string_view text, const std::function<void(std::
 std::vector<int> Vocabulary::cut(std::string_view text) const {
   std::vector<int> ids, of_part;
   std::vector<std::string> pieces;
+  if (word_pieces_) {
+    for (const moses::Piece& piece : word_pieces_->pieces(text)) ids.push_back(number_of_token(piece.text));
+    return ids;
+  }
   const auto encode = [&](std::string_view part, auto* to) {
     const auto status = processor_->Encode(part, to);
     if (!status.ok()) throw DataError(fmt::format("a line of {} bytes could not be cut into pieces: {}", part.size(), status.ToString()));
@@ -114,6 +123,10 @@ std::vector<int> Vocabulary::cut(std::string_view text) const {
 
 std::vector<std::string> Vocabulary::pieces(std::string_view text) const {
   std::vector<std::string> all;
+  if (word_pieces_) {
+    for (moses::Piece& piece : word_pieces_->pieces(text)) all.push_back(std::move(piece.text));
+    return all;
+  }
   const auto part = [&](std::string_view text) {
     std::vector<std::string> of_part;
     const auto status = processor_->Encode(text, &of_part);
@@ -126,6 +139,13 @@ std::vector<std::string> Vocabulary::pieces(std::string_view text) const {
 
 EncodedLine Vocabulary::cut_with_bytes(std::string_view text) const {
   EncodedLine line;
+  if (word_pieces_) {
+    for (const moses::Piece& piece : word_pieces_->pieces(text)) {
+      line.ids.push_back(number_of_token(piece.text));
+      line.bytes.push_back(piece.bytes);
+    }
+    return line;
+  }
   const auto range = [&](std::string_view part, int64_t begin, int64_t end) {
     const int64_t at = part.data() - text.data();
     line.bytes.push_back({at + begin, at + end});
@@ -169,14 +189,14 @@ EncodedLine Vocabulary::encode_as_it_stands_with_bytes(std::string_view text) co
 
 std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
   std::vector<int32_t> ids = cut(text);
-  if (all_known(ids)) return ids;
+  if (word_pieces_ || all_known(ids)) return ids;
   const auto canonical = canonical_text(text, [&](std::string_view part) { return knows(part); });
   return canonical ? cut(canonical->text) : ids;
 }
 
 EncodedLine Vocabulary::encode_with_bytes(std::string_view text) const {
   EncodedLine line = cut_with_bytes(text);
-  if (all_known(line.ids)) return line;
+  if (word_pieces_ || all_known(line.ids)) return line;
   const auto canonical = canonical_text(text, [&](std::string_view part) { return knows(part); });
   if (!canonical) return line;
   line = cut_with_bytes(canonical->text);
@@ -192,10 +212,18 @@ DecodedLine Vocabulary::decoded(std::span<const int32_t> ids) const {
   return line;
 }
 
+DecodedLine Vocabulary::joined(std::span<const int32_t> ids) const {
+  std::vector<std::string> pieces;
+  for (const int32_t id : ids) pieces.push_back(id == unk_ ? kUnknownText : processor_->IsControl(id) ? "" : token(id));
+  moses::JoinedText text = word_pieces_->join(pieces);
+  return {std::move(text.text), std::move(text.bytes)};
+}
+
 // SentencePiece writes what stands between pieces that it does not write. It drops a space at the beginning of a text, but here that is
 // often not the beginning. Each side of an added token gets a space.
 DecodedLine Vocabulary::decode_with_bytes(std::span<const int32_t> ids) const {
   check_ids(ids);
+  if (word_pieces_) return joined(ids);
   const auto ours = [&](int32_t id) { return listed_->written(id); };
   if (std::none_of(ids.begin(), ids.end(), ours)) return decoded(ids);
   DecodedLine line;
@@ -239,6 +267,7 @@ void Vocabulary::check_ids(std::span<const int32_t> ids) const {
 
 std::string Vocabulary::decode(std::span<const int32_t> ids) const {
   check_ids(ids);
+  if (word_pieces_) return joined(ids).text;
   if (std::any_of(ids.begin(), ids.end(), [&](int32_t id) { return listed_->written(id); })) return decode_with_bytes(ids).text;
   std::string text;
   const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
@@ -249,6 +278,11 @@ std::string Vocabulary::decode(std::span<const int32_t> ids) const {
 int32_t Vocabulary::id_of(const std::string& piece) const {
   const int id = processor_->PieceToId(piece);
   return id < size_ && processor_->IdToPiece(id) == piece ? id : listed_->id_of(piece);
+}
+
+int32_t Vocabulary::number_of_token(const std::string& token) const {
+  const int id = processor_->PieceToId(std::string(kSpaceMark) + token);
+  return id < size_ ? id : unk_;
 }
 
 int32_t Vocabulary::token_id(const std::string& token) const {

@@ -1,6 +1,7 @@
 // Text to subword ids and back: SentencePiece behind four functions, so that nothing else in Starling depends on its headers.
 // A vocabulary is its serialized bytes: it is hashed, copied and stored with the model as such, and is a normal SentencePiece
-// model file plus a checksum in a field that SentencePiece ignores.
+// model file plus a checksum in a field that SentencePiece ignores. Imported models of Moses and subword-nmt have their list of pieces in
+// such a file too, and how text becomes pieces in a further field; SentencePiece then only numbers them.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,9 @@ struct DecodedLine {
 
 class FileSystem;
 class ListedPieces;
+namespace moses {
+class WordPieces;
+}
 
 class Vocabulary {
  public:
@@ -81,6 +85,10 @@ class Vocabulary {
 
   /// What the tokenizer of an imported model finds in text beside SentencePiece; empty for vocabularies that Starling trains.
   const ListedPieces& listed() const { return *listed_; }
+  /// Whether it is a list of tokens (vocabulary_format::word_model), which SentencePiece does not make from text.
+  bool is_list() const { return words_; }
+  /// How text becomes pieces by Moses's tokenizer and subword-nmt; null for vocabularies of SentencePiece.
+  const moses::WordPieces* word_pieces() const { return word_pieces_.get(); }
   /// Takes the tag of a language, and the spaces around it, from the head of a source, and returns its id: unk() for what only looks like
   /// one, such as >>xyz<<, as OPUS-MT's programs do; -1, with nothing taken, if none is there. Only vocabularies of imported models have
   /// tags that are typed.
@@ -96,6 +104,8 @@ class Vocabulary {
   void each_part(std::string_view text, const std::function<void(std::string_view part)>& part,
                  const std::function<void(int32_t id, std::string_view text)>& token) const;
   DecodedLine decoded(std::span<const int32_t> ids) const;
+  DecodedLine joined(std::span<const int32_t> ids) const;
+  int32_t number_of_token(const std::string& token) const;  // of a piece of word_pieces_; unk_ if there is none
   bool is_unknown(int32_t id) const;
   bool all_known(std::span<const int32_t> ids) const;
   void check_ids(std::span<const int32_t> ids) const;
@@ -104,6 +114,7 @@ class Vocabulary {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::string bytes_;
   std::unique_ptr<const ListedPieces> listed_;
+  std::unique_ptr<const moses::WordPieces> word_pieces_;
   int64_t size_ = 0;
   bool words_ = false;  // every piece is a whole word
   int32_t unk_ = 0, bos_ = 0, eos_ = 0, pad_ = -1;

@@ -69,8 +69,10 @@ bool has_form_of_tag(std::string_view piece);
 /// naming `name`, if a piece is listed twice, or <unk> or </s> is not.
 std::string renumbered(std::string_view model, const Listing& listing, const std::string& name);
 /// Returns a model that has no segmentation of its own: it splits text at spaces, and each word is a piece or unknown. For networks whose
-/// tokens come from elsewhere. <unk> must be listed; <s>, </s>, <blank> and <pad> stand for no text. Throws DataError as renumbered().
-std::string word_model(std::span<const std::string> pieces, const std::string& name);
+/// tokens come from elsewhere. <unk> must be listed; <s>, </s>, <blank> and <pad> stand for no text, and tags of languages by their form
+/// are found at the head of a source. word_pieces: a message of moses::message_of(), if text is to become tokens by it. Throws DataError as
+/// renumbered().
+std::string word_model(std::span<const std::string> pieces, const std::string& name, std::string_view word_pieces = "");
 /// The number of pieces, settings and texts in it, which SentencePiece takes memory for.
 int64_t part_count(std::string_view model);
 /// The number of pieces that have an id: all, or those listed for renumbered().

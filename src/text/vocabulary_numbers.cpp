@@ -46,18 +46,19 @@ bool has_form_of_tag(std::string_view piece) {
          piece.substr(2, piece.size() - 4).find_first_of("<> ") == std::string_view::npos;
 }
 
-std::string word_model(std::span<const std::string> pieces, const std::string& name) {
+std::string word_model(std::span<const std::string> pieces, const std::string& name, std::string_view word_pieces) {
   constexpr uint64_t kUnknown = 2, kWord = 3;    // a type of pieces, and one of models
   constexpr std::string_view kSpace = "\u2581";  // as SentencePiece writes a space
   std::unordered_set<std::string_view> taken;
   std::string result;
   for (const std::string& text : pieces) {
     if (!taken.insert(text).second) throw DataError(fmt::format("{}: {} is listed twice", name, in_quotes(text)));
-    const bool unknown = text == "<unk>", control = text == "<s>" || text == "</s>" || text == "<blank>" || text == "<pad>";
+    const bool unknown = text == "<unk>";
+    const bool control = text == "<s>" || text == "</s>" || text == "<blank>" || text == "<pad>" || is_row_without_piece(text);
     std::string message;
     append_field(message, kPieceText, unknown || control ? text : std::string(kSpace) + text);
     if (unknown || control) append_field(message, kPieceType, unknown ? kUnknown : kControl);
-    append_field(result, kPieces, message);
+    append_field(result, kPieces, has_form_of_tag(text) ? listed_piece(text, Found::tag, false, taken.size() - 1) : message);
   }
   for (const std::string_view special : {"<unk>", "</s>"})
     if (!taken.contains(special)) throw DataError(fmt::format("{}: {} is missing in the list of pieces", name, special));
@@ -67,6 +68,7 @@ std::string word_model(std::span<const std::string> pieces, const std::string& n
   append_field(normalizer, kRuleName, std::string_view("identity"));
   append_field(result, kTrainer, trainer);
   append_field(result, kNormalizer, normalizer);
+  if (!word_pieces.empty()) append_field(result, kWordPieces, word_pieces);
   const std::string sum = little_endian(hash(result));
   return result.append(kChecksumTag).append(sum);
 }

@@ -351,5 +351,34 @@ TEST_F(TinyCt2Import, ArgosPackages) {
   EXPECT_EQ(import(path("b.argosmodel")).description.search.target_prefix, "▁ein");
 }
 
+// An older package, whose text sacremoses and subword-nmt split.
+TEST_F(TinyCt2Import, ArgosPackagesOfSubwordNmt) {
+  std::vector<std::pair<std::string, std::string>> files{
+      {"translate-fr_en-1_0/metadata.json", R"({"from_code": "fr", "to_code": "en", "package_version": "1.0"})"},
+      {"translate-fr_en-1_0/model/model.bin", TinyCt2{}.file()},
+      {"translate-fr_en-1_0/model/shared_vocabulary.txt", "<unk>\n<blank>\n</s>\nhom@@\nme\n&apos;s\n"},
+      {"translate-fr_en-1_0/model/config.json", R"({"bos_token": "</s>", "add_source_eos": false})"},
+      {"translate-fr_en-1_0/bpe.model", "#version: 0.2\nm e</w>\nh o\nho m\n&apos; s</w>\n"}};
+  files_->write_file(path("fr_en.argosmodel"), zip_of(files, true));
+  const LoadedModel m = import(path("fr_en.argosmodel"));
+  EXPECT_EQ(m.description.languages, (Languages{"fr", "en"}));
+  EXPECT_THAT(said_, HasSubstr("Text is split as sacremoses and subword-nmt do it (language fr)."));
+  const Vocabularies& v = m.description.vocabularies;
+  EXPECT_FALSE(v.joint());  // the languages have rules of their own
+  const std::vector<int32_t> ids{3, 4, 0, 0, 4, 0};
+  EXPECT_EQ(v.source().encode("homme d'me."), ids);
+  EXPECT_THAT(v.source().pieces("homme d'me."),
+              testing::ElementsAre("hom@@", "me", "d@@", "&@@", "a@@", "p@@", "o@@", "s@@", ";", "me", "."));
+  EXPECT_EQ(v.target().decode(std::vector<int32_t>{3, 4, 5, 4, 2}), "homme's me");
+  EXPECT_EQ(v.target().decode(std::vector<int32_t>{3}), "hom");  // the beginning of a word
+  EXPECT_EQ(v.source().token(3), "hom@@");
+  EXPECT_EQ(v.source().token_id("&apos;s"), 5);
+  EXPECT_EQ(Vocabulary::from_bytes(v.source().bytes()).hash(), v.source().hash());
+
+  files.back().second = "#version: 0.2\nm e</w>\nhom\n";
+  files_->write_file(path("broken.argosmodel"), zip_of(files, true));
+  EXPECT_THAT(refusal([&] { import(path("broken.argosmodel")); }), HasSubstr("bpe.model:3: 'hom' is no pair of pieces"));
+}
+
 }  // namespace
 }  // namespace starling

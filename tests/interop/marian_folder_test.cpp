@@ -127,8 +127,37 @@ TEST_F(MarianFolder, VocabulariesByLanguages) {
   EXPECT_EQ(marian_vocabularies(*files_, *m.folder, m.marian, {}).source, "vocab.en.spm");
   fs::remove(path("en-de/vocab.de.spm"));
   fs::remove(path("en-de/vocab.en.spm"));
-  files_->write_file(path("en-de/source.bpe"), "#version: 0.2\n");
-  EXPECT_THAT(why("en-de"), HasSubstr("subword-nmt (source.bpe)"));
+  EXPECT_THAT(why("en-de"), HasSubstr("no SentencePiece model is there"));
+}
+
+// OPUS-MT's first models: a list of tokens, codes of subword-nmt for each side, and a script that says which of Moses's are run before.
+TEST_F(MarianFolder, SubwordNmt) {
+  weights("opus/model.npz");
+  settings("opus/decoder.yml", {"model.npz"}, 5, "vocab.yml", "vocab.yml");
+  std::string list = "</s>: 0\n<unk>: 1\n\"l@@\": 2\now: 3\n\"&quot;\": 4\n\">>de<<\": 5\n\"@-@\": 6\nl: 7\n";
+  files_->write_file(path("opus/vocab.yml"), list);
+  files_->write_file(path("opus/source.bpe"), "#version: 0.2\no w</w>\n& q\n&q u\n&qu o\n&quo t\n&quot ;</w>\n@ -\n@- @</w>\n");
+  files_->write_file(path("opus/target.bpe"), "#version: 0.2\n");
+  EXPECT_EQ(described("opus").vocabularies.source().pieces("\xe2\x80\x9clow\xe2\x80\x9d").size(), 5u);  // as it stands: a word
+  EXPECT_THAT(said_, HasSubstr("how text becomes words is not told"));
+  files_->write_file(path("opus/preprocess.sh"),
+                     "${TOKENIZER}/replace-unicode-punctuation.perl |\n${TOKENIZER}/remove-non-printing-char.perl |\n"
+                     "${TOKENIZER}/normalize-punctuation.perl -l $1 |\n${TOKENIZER}/tokenizer.perl -a -threads ${THREADS} -l $1 |\n");
+  const ModelDescription d = described("opus");
+  EXPECT_THAT(said_, HasSubstr("Text is split as Moses's scripts and subword-nmt do it"));
+  EXPECT_EQ(d.vocabularies.source().encode("\xe2\x80\x9clow-low\xe2\x80\x9d"), (std::vector<int32_t>{4, 2, 3, 6, 2, 3, 4}));
+  std::string_view typed = ">>de<< low";
+  EXPECT_EQ(d.vocabularies.source().take_tag(typed), 5);
+  EXPECT_EQ(typed, "low");
+  EXPECT_EQ(d.vocabularies.target().decode(std::vector<int32_t>{4, 2, 3, 6, 2, 3, 4, 0}), "\"low-low\"");
+  EXPECT_EQ(d.vocabularies.target().pieces("low").size(), 3u);  // by codes of its own
+  fs::remove(path("opus/source.bpe"));
+  fs::remove(path("opus/target.bpe"));  // a list of words alone
+  EXPECT_EQ(described("opus").vocabularies.source().encode("l@@ ow"), (std::vector<int32_t>{2, 3}));
+  EXPECT_THAT(said_, HasSubstr("text is tokens with spaces between them"));
+  files_->write_file(path("opus/a.bpe"), "#version: 0.2\n");
+  files_->write_file(path("opus/b.bpe"), "#version: 0.2\n");
+  EXPECT_THAT(why("opus"), HasSubstr("nothing says which codes are the source's"));
 }
 
 }  // namespace
