@@ -93,7 +93,8 @@ def main():
                     report(f"{name}, {what} abbreviations", lines, pieces, ours(program, "split", language, codes, kind, [], lines))
             text = [detokenizer.detokenize(line.replace("@@ ", "").split(" ")) for line in pieces]
             report(f"{language} sacremoses, text", lines, text, ours(program, "join", language, codes, "-", [], pieces))
-            prepared = perl("normalize-punctuation", perl("remove-non-printing-char", perl("replace-unicode-punctuation", lines)), "-l", language)
+            prepared = perl("remove-non-printing-char", perl("replace-unicode-punctuation", lines))
+            prepared = perl("normalize-punctuation", prepared, "-l", language)
             tokens = [" ".join(line.split()) for line in perl("tokenizer", prepared, "-q", "-a", "-l", language)]
             pieces = [" ".join(bpe.segment_tokens(line.strip("\r\n ").split(" "))) for line in tokens]
             options = ["perl", "split-hyphens", "plain-asian-marks"]

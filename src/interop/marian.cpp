@@ -192,7 +192,7 @@ ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const M
         std::find_if(arrays.begin(), arrays.end(), [&](const ForeignArray& a) { return a.name == "Wemb" || a.name == table; });
     return found == arrays.end() || found->shape.empty() ? 0 : found->shape[0];
   };
-  Languages languages = languages_beside(folder, name);
+  Languages languages = has_name_of_codes(v.source) ? opus_languages(folder) : languages_beside(folder, name);
   if (!given_languages.source.empty()) languages.source = given_languages.source;
   if (!given_languages.target.empty()) languages.target = given_languages.target;
   bool joint = v.source == v.target && v.source_numbers == v.target_numbers;

@@ -41,6 +41,18 @@ moses::Options marian_text(const ForeignFiles& folder, const std::string& langua
   return o;
 }
 
+Languages opus_languages(const ForeignFiles& folder) {
+  constexpr std::string_view kBefore = "OPUS-MT-models/";
+  const std::string readme = folder.has("README.md") ? folder.peek("README.md", kMostText) : "";
+  const size_t at = readme.find(kBefore);
+  if (at == std::string::npos) return {};
+  const std::string pair = readme.substr(at + kBefore.size(), readme.find('/', at + kBefore.size()) - at - kBefore.size());
+  const size_t hyphen = pair.find('-');
+  const auto single = [](std::string_view code) { return (code.size() == 2 || code.size() == 3) && is_language_code(code); };
+  if (hyphen == std::string::npos || !single(pair.substr(0, hyphen)) || !single(pair.substr(hyphen + 1))) return {};
+  return {pair.substr(0, hyphen), pair.substr(hyphen + 1), {}};
+}
+
 std::string text_note(const moses::Options& source, bool codes) {
   if (!source.words)
     return codes

@@ -6,6 +6,7 @@
 
 #include "interop/foreign_files.h"
 #include "interop/vocabulary_files.h"
+#include "text/languages.h"
 #include "text/moses/moses.h"
 
 namespace starling {
@@ -20,6 +21,8 @@ bool has_name_of_codes(const std::string& name);
 // place of the abbreviations that are built in.
 moses::Options argos_text(const ForeignFiles& folder, const std::string& language);
 moses::Options marian_text(const ForeignFiles& folder, const std::string& language);
+// The languages of an archive of OPUS-MT by its README, which names where it was fetched: ".../OPUS-MT-models/fr-de/opus-2019-12-04.zip".
+Languages opus_languages(const ForeignFiles& folder);
 // Tells the user which text such a model takes.
 std::string text_note(const moses::Options& source, bool codes);
 

@@ -365,7 +365,7 @@ TEST_F(TinyCt2Import, ArgosPackagesOfSubwordNmt) {
   EXPECT_THAT(said_, HasSubstr("Text is split as sacremoses and subword-nmt do it (language fr)."));
   const Vocabularies& v = m.description.vocabularies;
   EXPECT_FALSE(v.joint());  // the languages have rules of their own
-  const std::vector<int32_t> ids{3, 4, 0, 0, 4, 0};
+  const std::vector<int32_t> ids{3, 4, 0, 0, 0, 0, 0, 0, 0, 4, 0};
   EXPECT_EQ(v.source().encode("homme d'me."), ids);
   EXPECT_THAT(v.source().pieces("homme d'me."),
               testing::ElementsAre("hom@@", "me", "d@@", "&@@", "a@@", "p@@", "o@@", "s@@", ";", "me", "."));

@@ -143,7 +143,9 @@ TEST_F(MarianFolder, SubwordNmt) {
   files_->write_file(path("opus/preprocess.sh"),
                      "${TOKENIZER}/replace-unicode-punctuation.perl |\n${TOKENIZER}/remove-non-printing-char.perl |\n"
                      "${TOKENIZER}/normalize-punctuation.perl -l $1 |\n${TOKENIZER}/tokenizer.perl -a -threads ${THREADS} -l $1 |\n");
+  files_->write_file(path("opus/README.md"), "* download: [x](https://a.b/OPUS-MT-models/fr-de/opus-2019-12-04.zip)\n");
   const ModelDescription d = described("opus");
+  EXPECT_EQ(d.languages, (Languages{"fr", "de"}));
   EXPECT_THAT(said_, HasSubstr("Text is split as Moses's scripts and subword-nmt do it"));
   EXPECT_EQ(d.vocabularies.source().encode("\xe2\x80\x9clow-low\xe2\x80\x9d"), (std::vector<int32_t>{4, 2, 3, 6, 2, 3, 4}));
   std::string_view typed = ">>de<< low";
