@@ -45,6 +45,15 @@ def argos(metadata, files=CT2, more=()):
     return {"model.argosmodel": zip_of([entry(name, data) for name, data in inner.items()] + list(more))}
 
 
+CODES = b"#version: 0.2\n" + b"".join(b"%c %c\n%c%c a</w>\n" % (a, b, a, b) for a in range(97, 123) for b in range(97, 123))
+TOKENS = b"</s>: 0\n<unk>: 1\n" + b"".join(b"p%d@@: %d\n" % (i, i) for i in range(2, 500))
+
+
+def opus(codes, script=b"tokenizer.perl -a", **more):
+    files = {"model.npz": NPZ, "decoder.yml": LISTED, "vocab.yml": TOKENS, "source.bpe": codes, "target.bpe": codes}
+    return {**files, "preprocess.sh": script, **more}
+
+
 METADATA = json.dumps({"package_version": "1.0", "from_code": "ar", "to_code": "en", "target_prefix": ""}).encode()
 MARIAN = npz_model(ARRAYS)
 WHOLE = {
@@ -60,6 +69,7 @@ WHOLE = {
     "hf": list(HF.values()),
     "spm": [{**MARIAN}],
     "argos": [argos(METADATA)],
+    "codes": [opus(CODES), opus(CODES, **{"nonbreaking_prefix.en": b"Dr\nNo #NUMERIC_ONLY#\n"})],
     "own": list(OWN.values()),
     "own-bare": [{n: d for n, d in m.items() if n != "manifest.json"} for m in OWN.values()],
 }
@@ -367,6 +377,29 @@ def argos_cases(rng):
     yield "two models", argos(METADATA, more=[entry("p/other/model.bin", CT2["model.bin"])])
 
 
+def codes_cases(rng):
+    n = rng.choice((2, 8, 20))
+    readme = b"[x](https://a/OPUS-MT-models/%s/opus.zip)"
+    for label, text in texts(rng):
+        yield "codes " + label, opus(text)
+        yield "versioned " + label, opus(b"#version: 0.2\n" + text)
+    yield "pairs", opus(b"".join(b"%x %x\n" % (i, i + 1) for i in range(n * 50000)))
+    yield "one pair often", opus(b"a b\n" * (n * MIB // 4))
+    yield "growing pairs", opus(b"".join(b"a" * i + b" a\n" for i in range(1, 250 * n)))
+    yield "long pair", opus(b"a" * (n * MIB) + b" " + b"b" * (n * MIB))
+    yield "empty pieces", opus(b" \n" * (n * MIB // 2))
+    yield "no UTF-8", opus(b"#version: 0.2\n\xff \xfe\n\xed\xa0\x80 a\n")
+    yield "bytes", opus(b"#version: 0.2 byte\na b\n")
+    yield "versions", opus(b"#version: " + b"0." * MIB + b"\n")
+    yield "long script", opus(CODES, b"tokenizer.perl -a" * (n * MIB // 17))
+    for pair in (b"en-de", b"", b"-", b"../..-x", b"en-" + b"d" * MIB, b"\x1b[2J-de", b"en" + b"-de" * 1000):
+        yield "languages", opus(CODES, **{"README.md": readme % pair})
+    for size in (1, n * MIB):
+        yield "abbreviations", opus(CODES, **{"README.md": readme % b"en-de", "nonbreaking_prefix.en": b"a\n" * size})
+    yield "one long abbreviation", opus(CODES, **{"README.md": readme % b"en-de", "nonbreaking_prefix.en": b"a" * (n * MIB)})
+    yield "package", argos(METADATA, more=[entry("p/bpe.model", CODES)])
+
+
 def own_cases(rng):
     base = {n: d for n, d in OWN[rng.choice(sorted(OWN))].items() if n != "manifest.json"}
     for label, text in texts(rng):
@@ -393,4 +426,5 @@ CASES = {
     "gz": lambda rng: packed_cases(rng, gzip_of, lambda data, size: gzip_of(data + bytes(size)), ".gz"),
     "zst": lambda rng: packed_cases(rng, zst_of, lambda data, size: zst_of(data, zeros=size), ".zst"),
     "marian": marian_cases, "ct2": ct2_cases, "hf": hf_cases, "spm": spm_cases, "argos": argos_cases, "own": own_cases,
+    "codes": codes_cases,
 }

@@ -157,6 +157,14 @@ TEST(SubwordNmt, CutsAWordOfManyLetters) {
   EXPECT_EQ(codes.cut(std::u32string(400'001, U'a')).size(), 50'001u);
 }
 
+TEST(Moses, TakesALineOfManyMarks) {
+  for (const char* mark : {".", ".\"", ".\"<", "' ", "( "}) {
+    std::string line;
+    for (int i = 0; i < 100'000; ++i) line += mark;
+    EXPECT_GT(split_line({{.language = "de"}, ""}, line).size(), 100'000u);
+  }
+}
+
 // Words and marks are told apart by what they come from, in both directions.
 TEST(WordPieces, KnowWhereTheyComeFrom) {
   const moses::WordPieces words({{.language = "en"}, std::string("#version: 0.2\n") + kWordEndings}, "codes");

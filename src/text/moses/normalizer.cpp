@@ -51,7 +51,11 @@ void full_stops_out_of_quotation(Letters& text, bool perl) {
   rewrite(text, [&](size_t i, Letters& out) -> size_t {
     size_t quote = i;
     while (quote < text.size() && text[quote].c == '.') ++quote;
-    if (quote == i || quote == text.size() || text[quote].c != '"') return 0;
+    if (quote == i) return 0;
+    if (quote == text.size() || text[quote].c != '"') {  // nor does a match begin at a later one of these full stops
+      out.insert(out.end(), text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(quote));
+      return quote - i;
+    }
     size_t after = quote + 1;
     while (after < text.size() && is_unicode_space(text[after].c)) ++after;
     const bool ends = after == text.size(), tag = ends ? !perl : text[after].c == '<';

@@ -11,6 +11,7 @@ namespace starling::moses {
 namespace {
 
 constexpr std::string_view kEnd = "</w>", kVersion = "#version:";
+constexpr uint64_t kCopies = 8;        // of the codes, or of parts of them, while a vocabulary is made
 constexpr uint64_t kMergeBytes = 320;  // of a merge and the up to three symbols that are new with it
 
 std::string_view stripped(std::string_view line) {
@@ -29,7 +30,7 @@ bool SubwordNmt::is_codes(std::string_view text) {
 }
 
 uint64_t SubwordNmt::bytes_of(std::string_view codes) {
-  return kMergeBytes * static_cast<uint64_t>(std::count(codes.begin(), codes.end(), '\n') + 1) + 2 * codes.size();
+  return kMergeBytes * static_cast<uint64_t>(std::count(codes.begin(), codes.end(), '\n') + 1) + kCopies * codes.size();
 }
 
 int32_t SubwordNmt::symbol(const std::string& text) { return symbols_.emplace(text, static_cast<int32_t>(symbols_.size())).first->second; }

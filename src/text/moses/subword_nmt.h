@@ -17,7 +17,7 @@ class SubwordNmt {
   /// Returns how many characters each piece of a word has; one without a space.
   std::vector<size_t> cut(std::u32string_view word) const;
 
-  /// Bytes of memory that codes take besides their own.
+  /// Bytes of memory that codes take besides their own, in a vocabulary and while it is made.
   static uint64_t bytes_of(std::string_view codes);
   /// Whether a text looks like codes.
   static bool is_codes(std::string_view text);
