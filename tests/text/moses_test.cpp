@@ -161,7 +161,7 @@ TEST(Moses, TakesALineOfManyMarks) {
   for (const char* mark : {".", ".\"", ".\"<", "' ", "( "}) {
     std::string line;
     for (int i = 0; i < 100'000; ++i) line += mark;
-    EXPECT_GT(split_line({{.language = "de"}, ""}, line).size(), 100'000u);
+    EXPECT_GE(split_line({{.language = "de"}, ""}, line).size(), 100'000u);
   }
 }
 
