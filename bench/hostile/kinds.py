@@ -46,7 +46,7 @@ def argos(metadata, files=CT2, more=()):
 
 
 CODES = b"#version: 0.2\n" + b"".join(b"%c %c\n%c%c a</w>\n" % (a, b, a, b) for a in range(97, 123) for b in range(97, 123))
-TOKENS = b"</s>: 0\n<unk>: 1\n" + b"".join(b"p%d@@: %d\n" % (i, i) for i in range(2, 500))
+TOKENS = b"</s>: 0\n<unk>: 1\n" + b"".join(b"\"%c%c@@\": %d\n" % (97 + i // 26, 97 + i % 26, i) for i in range(2, 500))
 
 
 def opus(codes, script=b"tokenizer.perl -a", **more):

@@ -1,5 +1,7 @@
 #include "interop/word_pieces.h"
 
+#include <algorithm>
+
 #include "text/moses/word_pieces.h"
 
 namespace starling {
@@ -71,7 +73,13 @@ Vocabulary token_vocabulary(const std::vector<std::string>& tokens, const std::s
   std::string message;
   if (codes) {
     budget.take(moses::SubwordNmt::bytes_of(codes->content), codes->where, "the codes of subword-nmt");
-    moses::SubwordNmt(codes->content, codes->where);  // throws for broken ones, with their lines
+    const moses::SubwordNmt merges(codes->content, codes->where);  // throws for broken ones, with their lines
+    const auto made = std::count_if(tokens.begin(), tokens.end(), [&](const std::string& t) { return merges.makes(t); });
+    const auto listed = std::count_if(tokens.begin(), tokens.end(), [](const std::string& t) { return !t.starts_with('<'); });
+    if (2 * made < listed && 2 * made < merges.size())  // lists of two languages have pieces of both sides' codes
+      throw DataError(
+          fmt::format("{}: its merges make only {} of the network's {} pieces, so it belongs to another model; give the right one",
+                      codes->where, made, listed));
     message = moses::message_of({text, codes->content});
   }
   return usual_vocabulary({"", where, vocabulary_format::word_model(tokens, where, message)}, budget);

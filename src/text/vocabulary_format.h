@@ -66,7 +66,7 @@ bool has_form_of_tag(std::string_view piece);
 /// Returns a model whose piece number i is listing.pieces[i]. Its pieces that are not listed follow behind, and only those listed have an
 /// id (Vocabulary::size()); text that needs others is unknown. What is listed and not in the model is found as a whole, unless
 /// Listing::found says otherwise, or it is a tag by its form, or one of the usual symbols, which stand for no text. Throws DataError,
-/// naming `name`, if a piece is listed twice, or <unk> or </s> is not.
+/// naming `name`, if a piece is listed twice, or <unk> or </s> is not, or if most pieces are strange to the model.
 std::string renumbered(std::string_view model, const Listing& listing, const std::string& name);
 /// Returns a model that has no segmentation of its own: it splits text at spaces, and each word is a piece or unknown. For networks whose
 /// tokens come from elsewhere. <unk> must be listed; <s>, </s>, <blank> and <pad> stand for no text, and tags of languages by their form

@@ -96,16 +96,22 @@ std::string renumbered(std::string_view model, const Listing& listing, const std
   const auto made = settings(model);
   const bool unigram = !made || made->type == "unigram";
   std::unordered_set<std::string_view> taken;
+  size_t shared = 0, foreign = 0;  // pieces of text that the model has, and does not have
   for (const std::string& text : listing.pieces) {
     if (!taken.insert(text).second) throw DataError(fmt::format("{}: piece {} is listed twice", name, in_quotes(text)));
     const auto special = listing.found.find(text);
     const auto own = messages.find(text);
+    if (special == listing.found.end() && usually_found(text) == Found::whole) ++(own != messages.end() ? shared : foreign);
     if (special == listing.found.end() && own != messages.end())
       append_field(result, kPieces, own->second);
     else
       append_field(result, kPieces,
                    listed_piece(text, special == listing.found.end() ? usually_found(text) : special->second, unigram, taken.size() - 1));
   }
+  // Lists of two languages have pieces of both sides' models, and small lists few of one.
+  if (shared < foreign && 2 * shared < order.size())
+    throw DataError(fmt::format("{}: it has only {} of the network's {} pieces of text, so it belongs to another model; give the right one",
+                                name, shared, shared + foreign));
   for (const std::string_view special : {"<unk>", "</s>"})
     if (!taken.contains(special) || !messages.contains(special))
       throw DataError(

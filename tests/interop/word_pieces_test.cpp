@@ -83,5 +83,17 @@ TEST_F(WordPieceModels, PackagesOfTwoCodesAreNoArgosPackages) {
               HasSubstr("an Argos package needs a SentencePiece model, or the same codes of subword-nmt for both sides"));
 }
 
+TEST_F(WordPieceModels, VocabulariesOfOtherModelsAreNoticed) {
+  const std::string fixtures = STARLING_SOURCE_DIR "/tests/fixtures";
+  const auto why = [&](const std::string& from, const VocabularyFiles& given) { return refusal([&] { imported(from, given); }); };
+  const std::string spm = fixtures + "/marian/v.spm", list = fixtures + "/hf/marian/vocab.json";
+  EXPECT_THAT(why(fixtures + "/ct2/relative-f16", {.source = spm}), HasSubstr("it has only 0 of the network's 100 pieces of text"));
+  files_->write_file(path("codes"), "#version: 0.2\na b\nab c</w>\nb c</w>\n");
+  EXPECT_THAT(why(fixtures + "/ct2/relative-f16", {.source = path("codes")}),
+              HasSubstr("its merges make only 0 of the network's 100 pieces"));
+  for (const char* model : {"/ct2/relative-f16", "/hf/marian"})
+    EXPECT_THAT(why(fixtures + model, {.source_numbers = list}), HasSubstr("--numbers is for models of Marian's"));
+}
+
 }  // namespace
 }  // namespace starling

@@ -10,7 +10,7 @@
 namespace starling::moses {
 namespace {
 
-constexpr std::string_view kEnd = "</w>", kVersion = "#version:";
+constexpr std::string_view kEnd = "</w>", kGoesOnMark = "@@", kVersion = "#version:";
 constexpr uint64_t kCopies = 8;        // of the codes, or of parts of them, while a vocabulary is made
 constexpr uint64_t kMergeBytes = 320;  // of a merge and the up to three symbols that are new with it
 
@@ -63,6 +63,13 @@ SubwordNmt::SubwordNmt(std::string_view codes, const std::string& name) {
     const int32_t l = symbol(left), r = symbol(right);  // in this order: they number the symbols
     merges_.try_emplace(both(l, r), Merge{rank, symbol(left + right)});
   }
+}
+
+bool SubwordNmt::makes(std::string_view piece) const {
+  const bool goes_on = piece.ends_with(kGoesOnMark);
+  if (goes_on) piece.remove_suffix(kGoesOnMark.size());
+  const bool character = !piece.empty() && static_cast<size_t>(decode_utf8_at(piece).length) == piece.size();
+  return character || symbols_.contains(std::string(piece) + std::string(goes_on || end_apart_ ? "" : kEnd));
 }
 
 const SubwordNmt::Merge* SubwordNmt::merge_of(int32_t left, int32_t right) const {

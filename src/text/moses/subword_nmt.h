@@ -17,6 +17,10 @@ class SubwordNmt {
   /// Returns how many characters each piece of a word has; one without a space.
   std::vector<size_t> cut(std::u32string_view word) const;
 
+  /// Whether a piece of text, as pieces() of WordPieces writes it, can come from these codes.
+  bool makes(std::string_view piece) const;
+  int64_t size() const { return static_cast<int64_t>(merges_.size()); }
+
   /// Bytes of memory that codes take besides their own, in a vocabulary and while it is made.
   static uint64_t bytes_of(std::string_view codes);
   /// Whether a text looks like codes.
