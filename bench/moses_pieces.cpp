@@ -11,8 +11,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "text/moses/word_pieces.h"
 #include "text/unicode.h"
+#include "text/word_pieces.h"
 
 int main(int argc, char** argv) {
   using namespace starling;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of src/text/tables from the Unicode character database.
+"""Writes the tables of src/text/tables and src/moses from the Unicode character database.
 
     tools/unicode_tables.py DIRECTORY
 
@@ -114,6 +114,7 @@ def write_letters(data, category):
 
     write("letters", "Letters and digits, and what sacremoses, whose lists are those of Unicode 7, does not know of the basic plane.",
           ("CodePoints kAlphabetic", plain_runs(alphabetic)),
+          ("CodePoints kNumbers", plain_runs({c for c in category if category[c][0] == "N"})),
           ("CodePoints kDigits", plain_runs({c for c in category if category[c] == "Nd"})),
           ("CodePoints kCurrency", plain_runs({c for c in category if category[c] == "Sc"})),
           ("CodePoints kControl", plain_runs({c for c in category if category[c] in ("Cc", "Cf", "Co")})),
@@ -123,10 +124,10 @@ def write_letters(data, category):
           ("CodePoints kHiragana", writing("Hiragana", "Hira", (6, 0))),
           ("CodePoints kKatakana", writing("Katakana", "Kana", (6, 0))),
           ("CodePoints kHangul", writing("Hangul", "Hang", (6, 0))),
-          ("SmallRun kSmall", small))
+          ("SmallRun kSmall", small), folder="moses")
 
 
-def write(name, what, *tables):
+def write(name, what, *tables, folder="text/tables"):
     text = f"// {what}\n// Made by tools/unicode_tables.py; do not edit.\n// clang-format off\n"
     for declaration, entries in tables:
         lines = [""]
@@ -135,7 +136,7 @@ def write(name, what, *tables):
                 lines.append("")
             lines[-1] += (" " if lines[-1] else "") + entry + ","
         text += f"constexpr {declaration}[] = {{\n" + "".join(f"    {line}\n" for line in lines) + "};\n"
-    (ROOT / "src/text/tables" / f"{name}.inc").write_text(text + "// clang-format on\n", encoding="utf-8")
+    (ROOT / "src" / folder / f"{name}.inc").write_text(text + "// clang-format on\n", encoding="utf-8")
 
 
 def main():

@@ -40,8 +40,8 @@ def zipped(files, method=STORED, more=()):
     return {"model.zip": zip_of([entry(name, data, method) for name, data in files.items()] + list(more))}
 
 
-def argos(metadata, files=CT2, more=()):
-    inner = {"p/metadata.json": metadata, "p/sentencepiece.model": SPM, **{"p/model/" + name: data for name, data in files.items()}}
+def argos(metadata, files=CT2, more=(), codes=b"#version: 0.2\n"):
+    inner = {"p/metadata.json": metadata, "p/bpe.model": codes, **{"p/model/" + name: data for name, data in files.items()}}
     return {"model.argosmodel": zip_of([entry(name, data) for name, data in inner.items()] + list(more))}
 
 
@@ -397,7 +397,7 @@ def codes_cases(rng):
     for size in (1, n * MIB):
         yield "abbreviations", opus(CODES, **{"README.md": readme % b"en-de", "nonbreaking_prefix.en": b"a\n" * size})
     yield "one long abbreviation", opus(CODES, **{"README.md": readme % b"en-de", "nonbreaking_prefix.en": b"a" * (n * MIB)})
-    yield "package", argos(METADATA, more=[entry("p/bpe.model", CODES)])
+    yield "package", argos(METADATA, codes=CODES)
 
 
 def own_cases(rng):

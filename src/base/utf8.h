@@ -1,8 +1,10 @@
-// UTF-8: validation, decoding, encoding, for text and configurations alike.
+// UTF-8: validation, decoding, encoding, for text and configurations alike; tables of code points.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,5 +34,23 @@ void append_utf8(std::string& out, char32_t code_point);
 
 /// Returns the code points as UTF-8.
 std::string encode_utf8(std::u32string_view code_points);
+
+struct CodePoints {
+  char32_t first, last;
+};
+
+/// Returns the entry whose code points, `first` to `last`, include c, or null; the table is sorted and its entries do not overlap.
+template <class Entry, std::size_t n>
+const Entry* entry_of(const Entry (&table)[n], char32_t c) {
+  const auto after = std::upper_bound(std::begin(table), std::end(table), c, [](char32_t x, const Entry& e) { return x < e.first; });
+  return after != std::begin(table) && c <= after[-1].last ? after - 1 : nullptr;
+}
+
+/// Returns whether Python's str.split() and str.strip() treat the code point as white space.
+inline bool is_unicode_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+         c == 0x205F || c == 0x3000;
+}
 
 }  // namespace starling

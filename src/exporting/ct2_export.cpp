@@ -120,7 +120,7 @@ void add_weight(const Parameter& p, const Ct2Name& name, bool integers, int64_t 
 
 std::string vocabulary_json(const Vocabulary& v) {
   nlohmann::json list = nlohmann::json::array();
-  for (int32_t id = 0; id < v.size(); ++id) list.push_back(v.token(id));
+  for (int32_t id = 0; id < v.size(); ++id) list.push_back(v.word_pieces() ? v.token(id) : v.piece(id));
   return list.dump(0) + "\n";
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "exporting/ct2_export.h"
@@ -12,8 +13,8 @@
 #include "interop/npz.h"
 #include "storage/outputs.h"
 #include "storage/path_rollback.h"
-#include "text/moses/word_pieces.h"
 #include "text/vocabulary_format.h"
+#include "text/word_pieces.h"
 
 namespace starling {
 namespace {
@@ -36,34 +37,36 @@ std::pair<std::string, std::string> add_vocabularies(bool joint, const std::stri
 
 constexpr const char* kCodes = "bpe.model";
 
-const std::string* codes_of(const Vocabulary& v) { return v.word_pieces() ? &v.word_pieces()->settings().codes : nullptr; }
-bool has_sentence_piece(const Vocabularies& v) { return !v.source().is_list() && !v.target().is_list(); }
+bool has_sentence_piece(const Vocabularies& v) { return !v.source().word_pieces() && !v.target().word_pieces(); }
+
+bool same_codes(const Vocabularies& v) {
+  const moses::WordPieces *const source = v.source().word_pieces(), *const target = v.target().word_pieces();
+  return source && target && source->settings().codes == target->settings().codes;
+}
 
 // The codes of subword-nmt, in one file if they are those of both sides, and the lists of abbreviations that came with them.
 void add_codes(const Vocabularies& v, const std::string& folder, NamedFiles& to) {
-  const std::string *const source = codes_of(v.source()), *const target = codes_of(v.target());
-  if (source && target && *source == *target)
-    to.emplace_back(folder + kCodes, *source);
-  else
-    for (const auto& [codes, name] : {std::pair{source, "source.bpe"}, {target, "target.bpe"}})
-      if (codes) to.emplace_back(folder + name, *codes);
-  for (const Vocabulary* side : {&v.source(), &v.target()}) {
-    if (!side->word_pieces()) continue;
-    const moses::Options& text = side->word_pieces()->settings().text;
-    const std::string name = fmt::format("{}nonbreaking_prefix.{}", folder, text.language);
-    const bool there = std::any_of(to.begin(), to.end(), [&](const auto& file) { return file.first == name; });
-    if (!text.abbreviations.empty() && !there) to.emplace_back(name, text.abbreviations);
+  std::map<std::string, std::string> files;
+  for (const auto& [side, name] : {std::pair{&v.source(), "source"}, {&v.target(), "target"}}) {
+    const moses::WordPieces* const words = side->word_pieces();
+    if (!words) {
+      files.emplace(fmt::format("{}.spm", name), side->bytes());
+      continue;
+    }
+    const moses::Settings& settings = words->settings();
+    files.emplace(same_codes(v) ? kCodes : fmt::format("{}.bpe", name), settings.codes);
+    if (!settings.text.abbreviations.empty()) files.emplace("nonbreaking_prefix." + settings.text.language, settings.text.abbreviations);
   }
+  for (auto& [name, content] : files) to.emplace_back(folder + name, std::move(content));
 }
 
 // Whether Argos's way from text to tokens, which is sacremoses and one file of codes, is that of a model.
 bool as_argos(const Vocabularies& v) {
   const auto plain = [](const Vocabulary& side) {
-    if (!side.word_pieces()) return false;
     const moses::Options& text = side.word_pieces()->settings().text;
     return text.words && !text.perl && !text.split_hyphens && !text.plain_asian_marks && text.normalise_marks;
   };
-  return plain(v.source()) && plain(v.target()) && *codes_of(v.source()) == *codes_of(v.target());
+  return same_codes(v) && plain(v.source()) && plain(v.target());
 }
 
 // decoder.yml, or the configuration of bergamot-translator, which has the same keys.
@@ -112,9 +115,7 @@ NamedFiles ctranslate2_files(FileSystem& system, const LoadedModel& model, bool 
   note_positions(model.description.config, notes);
   if (!has_sentence_piece(v)) {
     add_codes(v, "", files);
-    notes.push_back(codes_of(v.source())
-                        ? "note       it takes and gives pieces: Moses's tokenizer and subword-nmt with the codes beside it make them"
-                        : "note       it takes and gives tokens");
+    notes.push_back("note       it takes and gives pieces: Moses's tokenizer and subword-nmt with the codes beside it make them");
     return files;
   }
   add_vocabularies(v.joint(), v.source().bytes(), v.target().bytes(), {"sentencepiece.model", "source.spm", "target.spm"}, files);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "base/quotes.h"
 #include "interop/marian.h"
 #include "interop/marian_folder.h"
 #include "interop/word_pieces.h"
@@ -84,14 +85,14 @@ std::pair<std::string, std::string> codes_of(const ForeignFiles& folder) {
   throw ConfigError(
       fmt::format("{}: {} and {} are there, and nothing says which codes are the source's; give --source-vocab and "
                   "--target-vocab",
-                  folder.where(""), codes[0], codes[1]));
+                  folder.where(""), printable(codes[0]), printable(codes[1])));
 }
 
 constexpr const char* kVocabularyOptions = "name it by --vocab, or both by --source-vocab and --target-vocab";
 
 [[noreturn]] void refuse_absent(const ForeignFiles& folder, const MarianFiles& marian, const std::string& vocabulary) {
   throw ConfigError(fmt::format("{}: {} names the vocabulary {}, which is not there; copy it beside the model, or {}", folder.where(""),
-                                marian.settings, vocabulary, kVocabularyOptions));
+                                marian.settings, printable(vocabulary), kVocabularyOptions));
 }
 
 [[noreturn]] void refuse_without(const ForeignFiles& folder, const MarianFiles& marian, const std::vector<std::string>& named,
@@ -99,7 +100,7 @@ constexpr const char* kVocabularyOptions = "name it by --vocab, or both by --sou
   const std::string where = folder.where("");
   if (models.size() == 2)
     throw ConfigError(fmt::format("{}: {} and {} are there, and nothing says which is the source's; give --source-vocab and --target-vocab",
-                                  where, models[0], models[1]));
+                                  where, printable(models[0]), printable(models[1])));
   if (models.size() > 2)
     throw ConfigError(fmt::format("{}: there are {} SentencePiece models; {}", where, models.size(), kVocabularyOptions));
   if (!named.empty() && !is_list(named[0])) refuse_absent(folder, marian, named[0]);

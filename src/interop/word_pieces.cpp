@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text/moses/word_pieces.h"
+#include "text/word_pieces.h"
 
 namespace starling {
 namespace {

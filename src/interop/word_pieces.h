@@ -6,8 +6,8 @@
 
 #include "interop/foreign_files.h"
 #include "interop/vocabulary_files.h"
+#include "moses/moses.h"
 #include "text/languages.h"
-#include "text/moses/moses.h"
 
 namespace starling {
 

@@ -68,7 +68,7 @@ const Requirement kRequirements[] = {
     {kMarian, "the vocabulary", [](const Portable& p) { return p.vocabulary.whole; },
      [](const Portable&) { return std::string("one of which some pieces have no number"); }, "", "a number for each piece", ""},
     {kMarian | kHf, "the vocabulary", [](const Portable& p) { return p.vocabulary.sentence_piece; },
-     [](const Portable&) { return std::string("a list of tokens, such as those of subword-nmt"); }, "", "a SentencePiece model",
+     [](const Portable&) { return std::string("one of Moses and subword-nmt"); }, "", "a SentencePiece model",
      "its folders say no other way from text to tokens"},
     {bit(Program::bergamot), "model.width", [](const Portable& p) { return !p.how.integers || p.model.width % kInMultiple == 0; },
      [](const Portable& p) { return fmt::format("{}", p.model.width); }, "", "a multiple of 64 for 8-bit integers", ""},

@@ -19,7 +19,7 @@ struct PortableVocabulary {
   bool joint = true;
   bool same_pieces = true;     // on both sides
   bool whole = true;           // every piece of the SentencePiece models has a number
-  bool sentence_piece = true;  // SentencePiece splits text: neither subword-nmt nor whoever gives it as tokens
+  bool sentence_piece = true;  // SentencePiece splits text, not Moses and subword-nmt
   bool one_splitter = true;    // one SentencePiece model for both sides, or the same codes of subword-nmt
   int32_t begin = 1;           // of the target
   int32_t source_padding = -1, target_padding = -1;

@@ -6,12 +6,6 @@ namespace starling {
 
 std::string to_lower_utf8(std::string_view text) { return encode_utf8(to_lower(decode_utf8(text))); }
 
-bool is_unicode_space(char32_t c) {
-  if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-         c == 0x205F || c == 0x3000;
-}
-
 std::vector<std::u32string_view> split_on_space(std::u32string_view text) {
   std::vector<std::u32string_view> words;
   for (std::size_t i = 0; i < text.size();) {

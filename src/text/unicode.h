@@ -3,8 +3,6 @@
 // and scores must not.
 #pragma once
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,18 +11,7 @@
 
 namespace starling {
 
-constexpr const char* kUnicodeVersion = "15.0.0";  // of every table in tables/, which tools/unicode_tables.py makes
-
-struct CodePoints {
-  char32_t first, last;
-};
-
-/// Returns the entry whose code points, `first` to `last`, include c, or null; the table is sorted and its entries do not overlap.
-template <class Entry, std::size_t n>
-const Entry* entry_of(const Entry (&table)[n], char32_t c) {
-  const auto after = std::upper_bound(std::begin(table), std::end(table), c, [](char32_t x, const Entry& e) { return x < e.first; });
-  return after != std::begin(table) && c <= after[-1].last ? after - 1 : nullptr;
-}
+constexpr const char* kUnicodeVersion = "15.0.0";  // of every table in tables/ and moses/, which tools/unicode_tables.py makes
 
 /// Converts to lower case by Unicode's full mapping, as Python's str.lower() does: one to one, except for the dotted capital I (two code
 /// points) and capital sigma (final form at the end of a word).
@@ -43,9 +30,6 @@ enum class LetterCase { none, lower, upper };
 
 /// Returns the case of a letter; none for other characters, and for letters of scripts that do not begin sentences with a capital.
 LetterCase letter_case(char32_t code_point);
-
-/// Returns whether Python's str.split() and str.strip() treat the code point as white space.
-bool is_unicode_space(char32_t code_point);
 
 enum class CharacterClass { other, punctuation, symbol, number };
 

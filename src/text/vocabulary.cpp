@@ -13,8 +13,8 @@
 #include "base/utf8.h"
 #include "text/canonical_text.h"
 #include "text/listed_pieces.h"
-#include "text/moses/word_pieces.h"
 #include "text/vocabulary_format.h"
+#include "text/word_pieces.h"
 
 namespace starling {
 namespace {

@@ -85,8 +85,6 @@ class Vocabulary {
 
   /// What the tokenizer of an imported model finds in text beside SentencePiece; empty for vocabularies that Starling trains.
   const ListedPieces& listed() const { return *listed_; }
-  /// Whether it is a list of tokens (vocabulary_format::word_model), which SentencePiece does not make from text.
-  bool is_list() const { return words_; }
   /// How text becomes pieces by Moses's tokenizer and subword-nmt; null for vocabularies of SentencePiece.
   const moses::WordPieces* word_pieces() const { return word_pieces_.get(); }
   /// Takes the tag of a language, and the spaces around it, from the head of a source, and returns its id: unk() for what only looks like

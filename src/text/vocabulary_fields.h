@@ -17,7 +17,7 @@ inline constexpr uint32_t kAskedSize = 7302;                          // ours, i
 inline constexpr uint32_t kNumbered = 7303;                           // ours: pieces that have an id, if not all
 inline constexpr uint32_t kPieceFound = 7304;                         // ours, of a SentencePiece: a Found
 inline constexpr uint32_t kPieceOwnText = 7305;                       // ours: its text, if SentencePiece has a name instead
-inline constexpr uint32_t kWordPieces = 7306;                         // ours: how text becomes tokens, text/moses/word_pieces.h
+inline constexpr uint32_t kWordPieces = 7306;                         // ours: how text becomes tokens, text/word_pieces.h
 inline constexpr uint32_t kChecksum = 7301;                           // ours, in the range for extensions
 inline constexpr std::string_view kChecksumTag = "\xaa\xc8\x03\x08";  // field 7301, length-delimited, 8 bytes
 static_assert(((kChecksum << 3) | 2) == (0x2a | (0x48 << 7) | (0x03 << 14)));

@@ -11,6 +11,7 @@
 #include "interop/marian_bin.h"
 #include "interop/npz.h"
 #include "text/vocabulary_format.h"
+#include "text/word_pieces.h"
 
 using namespace starling;
 
@@ -48,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   ByteBudget budget(size);
   try {
-    switch (data[0] % 9) {
+    switch (data[0] % 10) {
       case 0: {
         const Ct2File file = read_ct2(bytes, "fuzz");
         ct2_tensors(file, ct2_config(file, "fuzz"), "fuzz", budget);
@@ -80,6 +81,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         const auto files = real_file_system();
         const FuzzedFolder folder(bytes);
         if (is_hf(folder)) read_hf(*files, folder, {}, {"en", "de"});
+        break;
+      }
+      case 8: {  // codes of subword-nmt, then a line of text
+        const size_t end = std::min(bytes.find(kBetween), bytes.size());
+        const std::string line = bytes.substr(std::min(end + kBetween.size(), bytes.size()));
+        for (const char* language : {"en", "de", "fr", "cs", "fi", "zh"})
+          for (const bool perl : {false, true}) {
+            const moses::WordPieces words({{.language = language, .perl = perl, .plain_asian_marks = perl}, bytes.substr(0, end)}, "fuzz");
+            std::vector<std::string> pieces;
+            for (moses::Piece& piece : words.pieces(line)) pieces.push_back(std::move(piece.text));
+            words.join(pieces);
+          }
         break;
       }
       default: {

@@ -60,7 +60,7 @@ TEST_F(WordPieceModels, TranslateAsTheirProgramAndGoBack) {
     EXPECT_THAT(refusal([&] {
                   export_model(*files_, {model, fresh(), to, false, {}});
                 }),
-                HasSubstr("the vocabulary is a list of tokens, such as those of subword-nmt"));
+                HasSubstr("the vocabulary is one of Moses and subword-nmt"));
 }
 
 TEST_F(WordPieceModels, ListsOfAbbreviationsBesideThem) {

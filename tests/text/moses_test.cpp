@@ -5,8 +5,8 @@
 #include <random>
 
 #include "base/error.h"
-#include "text/moses/word_pieces.h"
 #include "text/unicode.h"
+#include "text/word_pieces.h"
 
 namespace starling {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "text/moses/moses.h"
+#include "moses/moses.h"
 
 namespace starling::moses {
 namespace {

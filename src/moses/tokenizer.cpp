@@ -2,8 +2,8 @@
 #include <array>
 
 #include "base/utf8.h"
-#include "text/moses/moses.h"
-#include "text/moses/rewriting.h"
+#include "moses/moses.h"
+#include "moses/rewriting.h"
 
 namespace starling::moses {
 namespace {
@@ -23,6 +23,17 @@ std::string utf8(const Letter* begin, const Letter* end) {
   std::string text;
   append_letters(text, begin, end);
   return text;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  constexpr std::string_view kSpaces = " \t\r";
+  std::vector<std::string_view> words;
+  for (size_t at = 0; (at = line.find_first_not_of(kSpaces, at)) != std::string_view::npos;) {
+    const size_t end = std::min(line.find_first_of(kSpaces, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
 }
 
 void escape(Letters& text) {
@@ -73,10 +84,10 @@ Tokenizer::Tokenizer(Options options) : options_(std::move(options)), classes_(o
     if (!word.empty()) (before_number ? before_numbers_ : abbreviations_).emplace_back(word);
   };
   const std::string own = options_.own_abbreviations ? abbreviations(options_.language) : "";
-  for (const std::string_view word : split_on_space(std::string_view(own))) add(word[0] == '#' ? word.substr(1) : word, word[0] == '#');
+  for (const std::string_view word : words_of(own)) add(word[0] == '#' ? word.substr(1) : word, word[0] == '#');
   for (size_t begin = 0; begin < options_.abbreviations.size();) {
     const size_t end = std::min(options_.abbreviations.find('\n', begin), options_.abbreviations.size());
-    const std::vector<std::string_view> parts = split_on_space(std::string_view(options_.abbreviations).substr(begin, end - begin));
+    const std::vector<std::string_view> parts = words_of(std::string_view(options_.abbreviations).substr(begin, end - begin));
     const bool before_number = parts.size() == 2 && parts[1] == kNumericOnly;
     if (before_number || (parts.size() == 1 && !parts[0].starts_with('#'))) add(parts[0], before_number);  // others are no single words
     begin = end + 1;

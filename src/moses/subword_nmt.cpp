@@ -1,4 +1,4 @@
-#include "text/moses/subword_nmt.h"
+#include "moses/subword_nmt.h"
 
 #include <algorithm>
 #include <queue>

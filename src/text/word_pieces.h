@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "text/moses/moses.h"
-#include "text/moses/subword_nmt.h"
+#include "moses/moses.h"
+#include "moses/subword_nmt.h"
 
 namespace starling::moses {
 

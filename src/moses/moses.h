@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/range.h"
-#include "text/moses/letters.h"
+#include "moses/letters.h"
 
 namespace starling::moses {
 

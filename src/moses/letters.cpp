@@ -1,9 +1,8 @@
-#include "text/moses/letters.h"
+#include "moses/letters.h"
 
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "text/unicode.h"
 
 namespace starling::moses {
 namespace {
@@ -13,7 +12,7 @@ struct SmallRun {
   int step;
 };
 
-#include "text/tables/letters.inc"
+#include "moses/letters.inc"
 
 // Signs of India's scripts that kill or dot a letter, which sacremoses takes for letters, and two more that its list has.
 constexpr CodePoints kSigns[] = {
@@ -79,7 +78,7 @@ bool LetterClasses::alphanumeric(char32_t c) const {
 
 bool LetterClasses::number(char32_t c) const {
   if (c < 0x80) return c >= '0' && c <= '9';
-  return character_class(c) == CharacterClass::number && (perl_ || listed(c));
+  return in(kNumbers, c) && (perl_ || listed(c));
 }
 
 bool LetterClasses::small(char32_t c) const {

@@ -1,4 +1,4 @@
-#include "text/moses/word_pieces.h"
+#include "text/word_pieces.h"
 
 #include <algorithm>
 

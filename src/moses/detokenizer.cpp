@@ -3,8 +3,8 @@
 #include <map>
 
 #include "base/utf8.h"
-#include "text/moses/moses.h"
-#include "text/moses/rewriting.h"
+#include "moses/moses.h"
+#include "moses/rewriting.h"
 
 namespace starling::moses {
 namespace {
@@ -23,17 +23,26 @@ constexpr std::array<std::pair<std::u32string_view, std::u32string_view>, 11> kE
 
 using Word = std::u32string;
 
+bool has_letter(std::u32string_view set, char32_t c) { return set.find(c) != std::u32string_view::npos; }
+
+// In lower case, as far as the words that are looked for here have letters with another.
+Word in_lower_case(Word word) {
+  for (char32_t& c : word)
+    if ((c >= 'A' && c <= 'Z') || c == U'Ä' || c == U'Ö') c += 'a' - 'A';
+  return word;
+}
+
 bool only(const Word& word, std::u32string_view of) { return word.find_first_not_of(of) == Word::npos; }
 
 bool is_opening(const Word& word, bool perl) {
-  return std::all_of(word.begin(), word.end(), [&](char32_t c) { return is_currency(c, perl) || is_one_of(c, U"([{¿¡"); });
+  return std::all_of(word.begin(), word.end(), [&](char32_t c) { return is_currency(c, perl) || has_letter(U"([{¿¡", c); });
 }
 
 bool is_whole_number(const Word& word) { return only(word, U"0123456789"); }
 
 // The Czech particle -li, and words such as e-mail.
 bool follows_czech_hyphen(const Word& word) {
-  const std::u32string lower = to_lower(word);
+  const Word lower = in_lower_case(word);
   return lower == U"li" || lower.starts_with(U"mail");
 }
 
@@ -44,7 +53,7 @@ bool is_finnish_ending(const Word& word) {
                                             U"lla", U"llä", U"lta", U"ltä", U"lle", U"ksi", U"kse", U"tta", U"ine"};
   constexpr std::u32string_view kOwners[] = {U"", U"ni", U"si", U"mme", U"nne", U"nsa"};
   constexpr std::u32string_view kParticles[] = {U"", U"ko", U"kö", U"han", U"hän", U"pa", U"pä", U"kaan", U"kään", U"kin"};
-  const std::u32string lower = to_lower(word.substr(0, 1)) + word.substr(std::min<size_t>(1, word.size()));
+  const Word lower = in_lower_case(word.substr(0, 1)) + word.substr(std::min<size_t>(1, word.size()));
   for (const auto& ending : kCases)
     for (const auto& owner : kOwners)
       for (const auto& particle : kParticles)
@@ -101,7 +110,7 @@ Letters Detokenizer::text(const Letters& tokens) const {
     } else if (is_opening(word, options_.perl)) {
       take(letters[i], space, false);
     } else if (only(word, U",.?!:;\\%}])")) {
-      take(letters[i], language == "fr" && word.size() == 1 && is_one_of(word[0], U"?!:;\\%"), true);
+      take(letters[i], language == "fr" && word.size() == 1 && has_letter(U"?!:;\\%", word[0]), true);
     } else if (language == "en" && i > 0 && word.size() > 1 && word[0] == '\'' && alpha(word[1]) &&
                (!options_.perl || classes_.alphanumeric(words[i - 1].back()))) {
       take(letters[i], false, true);
@@ -129,8 +138,8 @@ Letters Detokenizer::text(const Letters& tokens) const {
       }
     } else if (options_.perl && language == "fi" && i > 0 && words[i - 1].back() == ':' && is_finnish_ending(word)) {
       Letters lower = letters[i];
-      const std::u32string small = to_lower(word);
-      for (size_t k = 0; k < lower.size() && small.size() == lower.size(); ++k) lower[k].c = small[k];
+      const Word small = in_lower_case(word);
+      for (size_t k = 0; k < lower.size(); ++k) lower[k].c = small[k];
       take(lower, false, true);
     } else {
       take(letters[i], space, true);

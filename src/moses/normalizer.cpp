@@ -1,8 +1,8 @@
 // Moses's normalisation of punctuation, in its order: later rules see what earlier ones have made.
 #include <array>
 
-#include "text/moses/moses.h"
-#include "text/moses/rewriting.h"
+#include "moses/moses.h"
+#include "moses/rewriting.h"
 
 namespace starling::moses {
 namespace {

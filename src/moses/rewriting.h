@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "text/moses/letters.h"
-#include "text/unicode.h"
+#include "base/utf8.h"
+#include "moses/letters.h"
 
 namespace starling::moses {
 
