@@ -22,7 +22,8 @@ void add_import(CLI::App& app) {
   auto o = std::make_shared<ImportOptions>();
   sub->add_option("from", o->from, "folder, zip archive, .argosmodel, model.npz or .bin")->required();
   sub->add_option("-o,--output", o->output, "model directory to write; must not exist")->required();
-  sub->add_option("--vocab,--source-vocab", o->vocabularies.source, "SentencePiece model, if the folder does not name it");
+  sub->add_option("--vocab,--source-vocab", o->vocabularies.source,
+                  "SentencePiece model or codes of subword-nmt, if the folder does not name it");
   sub->add_option("--target-vocab", o->vocabularies.target, "the target's; default: the source's");
   sub->add_option("--numbers,--source-numbers", o->vocabularies.source_numbers,
                   "vocab.yml with the numbers of the pieces, if they are not those of the SentencePiece model");
