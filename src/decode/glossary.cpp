@@ -153,14 +153,15 @@ std::vector<std::vector<std::string>> Glossary::terms_in(std::string_view senten
   return terms;
 }
 
-TermSpeller::TermSpeller(const Vocabulary& target) : target_(target), mark_(target.encode("(")) {
+TermSpeller::TermSpeller(const Vocabulary& target) : target_(target), by_word_(target.word_pieces() != nullptr), mark_(target.encode("(")) {
   auto shapes = std::make_shared<PieceShapes>();
   for (int32_t id = 0; id < target.size(); ++id) {
-    const std::u32string piece = decode_utf8(target.piece(id));
+    const std::u32string piece = decode_utf8(by_word_ ? target.token(id) : target.piece(id));
+    const bool goes_on = by_word_ && piece.ends_with(U"@@");
     const bool special = piece.empty() || piece.front() == U'<';  // <0xE4>, </s>
-    shapes->continues.push_back(!special && is_of_word(piece.front()) && piece.front() != U'\u2581');
-    shapes->opens.push_back(!special && (!is_of_word(piece.back()) || piece.back() == U'\u2581'));
-    shapes->ends.push_back(!special && is_final_mark(piece.back()));
+    shapes->continues.push_back(!special && !by_word_ && is_of_word(piece.front()) && piece.front() != U'\u2581');
+    shapes->opens.push_back(!special && !goes_on && (by_word_ || !is_of_word(piece.back()) || piece.back() == U'\u2581'));
+    shapes->ends.push_back(!special && !goes_on && is_final_mark(piece.back()));
     shapes->counts.push_back(!special && character_class(piece.back()) == CharacterClass::number);
   }
   shapes_ = std::move(shapes);
@@ -174,6 +175,7 @@ void TermSpeller::add_spellings(const std::string& text, std::vector<Terms::Spel
   const bool loose = has_no_spaces(letters.front());
   std::vector<int32_t> usual = target_.encode(text), inner = target_.encode("(" + text);
   if (!known(usual)) return;
+  if (by_word_) return spellings.push_back({std::move(usual), true, loose});
   if (known(inner) && inner.size() > mark_.size() && std::equal(mark_.begin(), mark_.end(), inner.begin())) {
     inner.erase(inner.begin(), inner.begin() + std::ssize(mark_));
     if (inner != usual) spellings.push_back({std::move(inner), true, loose});

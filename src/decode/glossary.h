@@ -51,6 +51,7 @@ class TermSpeller {
   void add_spellings(const std::string& text, std::vector<Terms::Spelling>& spellings) const;
 
   const Vocabulary& target_;
+  const bool by_word_;  // each word has pieces of its own, which end with @@ but for the last
   std::shared_ptr<const PieceShapes> shapes_;
   std::vector<int32_t> mark_;  // the pieces of "("
 };

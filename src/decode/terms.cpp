@@ -73,7 +73,9 @@ void Terms::append_next(const State& s, std::vector<int32_t>& tokens) const {
       if (nodes_[static_cast<size_t>(next)].below & ~s.met) tokens.push_back(token);
     return tokens.size() > before;
   };
-  if (s.node < kRoots || !append(s.node)) append(0);
+  if (s.node >= kRoots && append(s.node)) return;
+  append(0);
+  if (s.opened) append(1);
 }
 
 int64_t Terms::progress(const State& s) const {

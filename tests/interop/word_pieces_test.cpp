@@ -63,6 +63,16 @@ TEST_F(WordPieceModels, TranslateAsTheirProgramAndGoBack) {
                 HasSubstr("the vocabulary is one of Moses and subword-nmt"));
 }
 
+TEST_F(WordPieceModels, TranslationsHaveTheTermsOfAGlossary) {
+  const LoadedModel loaded = load(imported(package(R"({"from_code": "ar", "to_code": "en"})")));
+  Translator translator(*loaded.model, loaded.description.vocabularies, loaded.description.search);
+  translator.set_glossary(Glossary::parse("م\tb\nت\tt\n", "glossary"));
+  const std::string text = " " + translator.translate(std::vector<std::string>{"آ ت ز م و ن"})[0][0].text + " ";
+  EXPECT_THAT(text, HasSubstr(" b "));
+  EXPECT_THAT(text, HasSubstr(" t "));
+  EXPECT_EQ(translator.missing_terms(), 0);
+}
+
 TEST_F(WordPieceModels, ListsOfAbbreviationsBesideThem) {
   const std::string from = package(R"({"from_code": "en", "to_code": "de"})");
   const auto pieces = [&](const std::string& text) {
