@@ -6,6 +6,7 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "serve/deepl.h"
+#include "serve/glossaries.h"
 #include "text/language_match.h"
 #include "text/languages.h"
 
@@ -78,12 +79,6 @@ std::string required_value(const RequestValues& values, const char* name) {
   return *value;
 }
 
-std::string known_language(std::span<const Direction> models, const std::string& asked, const char* parameter) {
-  const std::vector<std::string> codes = nearest_languages(languages_of(models), asked);
-  if (codes.empty()) throw ApiError(400, fmt::format("Value for '{}' not supported: {}", parameter, asked));
-  return codes.size() == 1 ? codes.front() : asked;
-}
-
 }  // namespace
 
 FileQuery parse_translate_file(const HttpRequest& request) {
@@ -98,6 +93,7 @@ FileQuery parse_translate_file(const HttpRequest& request) {
   for (const std::string& code : {query.source, query.target})
     if (code != "auto" && !is_language_code(comparable_language(code))) throw ApiError(400, fmt::format("{} is not supported", code));
   if (query.target == "auto") throw ApiError(400, "auto is not supported as target");
+  query.glossary = glossary_of(values);
   query.bytes = *bytes;
   return query;
 }
@@ -124,9 +120,10 @@ FileQuery parse_deepl_document(const HttpRequest& request, std::span<const Direc
   if (bytes->empty()) throw ApiError(400, "Invalid file data: it is empty");
   const auto target = values.text("target_lang"), source = values.text("source_lang");
   if (!target) throw ApiError(400, "Value for 'target_lang' not specified");
-  query.target = known_language(models, *target, "target_lang");
-  query.source = source ? known_language(models, *source, "source_lang") : "auto";
+  query.target = known_language(*target, models, "target_lang");
+  query.source = source ? known_language(*source, models, "source_lang") : "auto";
   refuse_document_options(values);
+  query.glossary_id = values.text("glossary_id").value_or("");
   const std::string ending = query.name.substr(std::min(query.name.rfind('.'), query.name.size() - 1) + 1);
   if (const auto output = values.text("output_format"); output && *output != ending)
     throw ApiError(400, fmt::format("Value for 'output_format' not supported: {}; a file keeps its format here", *output));

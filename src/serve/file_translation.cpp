@@ -133,6 +133,7 @@ std::optional<std::string> translate_file(ModelSet& models, FileQuery file, JobO
     TextQuery query;
     query.list = true;
     query.target = nearest_language(languages_of(directions), file.target);
+    query.glossary = file.glossary;
     query.source = file.source;
     if (file.source == "auto") {
       const OpenFile open = open_file(format, file.bytes, {"", query.target, {}}, most_unpacked);

@@ -14,6 +14,8 @@ struct FileQuery {
   std::string bytes;
   std::string source;  // "auto": detect it
   std::string target;
+  std::shared_ptr<const Glossary> glossary = nullptr;
+  std::string glossary_id = {};  // DeepL's, until it is found
 };
 
 struct FileWatch {

@@ -401,6 +401,7 @@ HttpResponse Service::upload(Exchange& exchange) {
   require_ready();
   FileQuery file = parse_deepl_document(*exchange.request, models_.directions());
   admit(exchange, RequestValues(*exchange.request).text("auth_key").value_or(""));
+  if (!file.glossary_id.empty()) file.glossary = glossaries_.find(file.glossary_id, exchange.key, file.source, file.target);
   const auto size = std::make_shared<JobSize>();
   const std::string id = files_.start(std::move(file), size, [this, size, key = exchange.key](const std::string&, const auto& error) {
     if (!error) count_characters(key, size->characters);

@@ -136,6 +136,24 @@ TEST_F(FilesTest, DeepLsThreeSteps) {
   EXPECT_GE(ask(url("/v2/usage")).json()["character_count"], 11);
 }
 
+TEST_F(FilesTest, HaveTheTermsOfAGlossary) {
+  start();
+  const std::string id =
+      ask_json(url("/v2/glossaries"), {{"name", "g"}, {"source_lang", "en"}, {"target_lang", "de"}, {"entries", "dog\tWasserhund"}})
+          .json()["glossary_id"];
+  const ClientAnswer begun = upload("letter.docx", docx_of(kBody), {.form = {{"source_lang", "EN"}, {"glossary_id", id}}});
+  ASSERT_EQ(begun.status, 200) << begun.body;
+  const Json key = {{"document_key", begun.json()["document_key"]}};
+  wait_for(begun.json()["document_id"], key);
+  const ClientAnswer file = ask_json(url("/v2/document/" + begun.json()["document_id"].get<std::string>() + "/result"), key);
+  EXPECT_THAT(entry_of(file.body, "word/document.xml"), HasSubstr("Wasserhund"));
+  EXPECT_EQ(upload("a.txt", "x", {.form = {{"source_lang", "EN"}, {"glossary_id", "none"}}}).status, 404);
+  const ClientAnswer sent =
+      ask(url("/translate_file"),
+          {.form = {{"source", "en"}, {"target", "de"}, {"glossary", "dog\tWasserhund"}}, .file_name = "a.txt", .file = "A dog runs."});
+  EXPECT_THAT(ask(url(path_of(sent))).body, HasSubstr("Wasserhund"));
+}
+
 TEST_F(FilesTest, WhatDeepLRefuses) {
   start();
   const auto why = [](const ClientAnswer& a) { return std::to_string(a.status) + " " + a.json().value("message", ""); };
