@@ -111,6 +111,12 @@ std::shared_ptr<const Glossary> Glossary::parse(std::string_view text, const std
       entries[last] = std::move(entries[i]);
   }
   entries.resize(last + 1);
+  for (const Entry& e : entries) {
+    if (e.spellings.size() > kMostSpellings)
+      throw DataError(fmt::format("{}: the term '{}' has {} spellings, and a term may have {}", name, encode_utf8(e.source).substr(0, 60),
+                                  e.spellings.size(), kMostSpellings));
+    glossary->spellings_ += e.spellings.size();
+  }
   return glossary;
 }
 
@@ -119,7 +125,7 @@ std::shared_ptr<const Glossary> Glossary::load(const std::string& path) { return
 std::vector<std::vector<std::string>> Glossary::terms_in(std::string_view sentence) const {
   const std::u32string text = squeezed(sentence);
   std::vector<std::vector<std::string>> terms;
-  for (size_t begin = 0; begin < text.size();) {
+  for (size_t begin = 0; begin < text.size() && terms.size() < Terms::kMost;) {
     const Entry* best = nullptr;
     Letters letters = Letters::otherwise;
     size_t end = begin + 1;
@@ -159,8 +165,10 @@ TermSpeller::TermSpeller(const Vocabulary& target) : target_(target), by_word_(t
     const std::u32string piece = decode_utf8(by_word_ ? target.token(id) : target.piece(id));
     const bool goes_on = by_word_ && piece.ends_with(U"@@");
     const bool special = piece.empty() || piece.front() == U'<';  // <0xE4>, </s>
-    shapes->continues.push_back(!special && !by_word_ && is_of_word(piece.front()) && piece.front() != U'\u2581');
-    shapes->opens.push_back(!special && !goes_on && (by_word_ || !is_of_word(piece.back()) || piece.back() == U'\u2581'));
+    shapes->continues.push_back(!special && !by_word_ && is_of_word(piece.front()) && piece.front() != U'\u2581' &&
+                                !has_no_spaces(piece.front()));
+    shapes->opens.push_back(!special && !goes_on &&
+                            (by_word_ || !is_of_word(piece.back()) || piece.back() == U'\u2581' || has_no_spaces(piece.back())));
     shapes->ends.push_back(!special && !goes_on && is_final_mark(piece.back()));
     shapes->counts.push_back(!special && character_class(piece.back()) == CharacterClass::number);
   }

@@ -15,16 +15,21 @@ namespace starling {
 
 class Glossary {
  public:
+  static constexpr size_t kMostSpellings = 100;  // of a term
+
   /// Takes lines of a term of the source, a tab and its translation; more tabs and spellings may follow, such as inflected forms, of which
-  /// a translation needs one. A term that has several lines has the spellings of all. Empty lines are skipped. Throws DataError naming
-  /// `name` and the line.
+  /// a translation needs one, kMostSpellings at most. A term that has several lines has the spellings of all. Empty lines are skipped.
+  /// Throws DataError naming `name` and the line.
   static std::shared_ptr<const Glossary> parse(std::string_view text, const std::string& name);
   static std::shared_ptr<const Glossary> load(const std::string& path);
 
-  /// Returns the spellings of each term in a sentence, in its order: the longest terms from the left, as whole words. A term also matches
+  /// Returns the spellings of each term in a sentence, in its order: the longest terms from the left, as whole words, Terms::kMost at
+  /// most. A term also matches
   /// with a capital letter at its beginning, or in capitals, which its spellings then have as well.
   std::vector<std::vector<std::string>> terms_in(std::string_view sentence) const;
-  size_t size() const { return entries_.size(); }
+  /// The number of spellings of all terms.
+  size_t size() const { return spellings_; }
+  size_t terms() const { return entries_.size(); }
   /// Of its text: for the keys of caches.
   uint64_t hash() const { return hash_; }
 
@@ -34,6 +39,7 @@ class Glossary {
     std::vector<std::string> spellings;
   };
   std::vector<Entry> entries_;  // in the order of their sources in lower case
+  size_t spellings_ = 0;
   uint64_t hash_ = 0;
 };
 

@@ -64,7 +64,10 @@ void Search::drop(int64_t key) {
 int64_t Search::rows() const {
   int64_t rows = 0;
   for (const Joining& j : joining_) rows += j.options.beam;
-  for (const Sentence& s : sentences_) rows += static_cast<int64_t>(s.live.size());
+  for (const Sentence& s : sentences_) {
+    const auto live = static_cast<int64_t>(s.live.size());
+    rows += s.options.terms && !s.with_terms ? std::max(live, s.options.widest_beam()) : live;  // it may be searched for again
+  }
   return rows;
 }
 
@@ -79,7 +82,7 @@ std::vector<Search::Finished> Search::step() {
     if (!s.live.empty()) return false;
     forget(s);
     std::vector<Hypothesis> best = s.best();
-    if (s.options.terms && !s.with_terms && std::ranges::any_of(best, &Hypothesis::missing_terms)) {
+    if (s.options.terms && !s.with_terms && !best.empty() && best.front().missing_terms > 0) {
       s.options.beam = s.options.widest_beam();
       joining_.push_back({s.key, std::move(s.source), std::move(s.options), {}, {}, true});
     } else {

@@ -20,18 +20,24 @@ void Search::find_term_scores(const OutputProduct& output) {
     }
   }
   if (rows.empty()) return;
+  constexpr size_t kTogether = 64;  // rows whose scores of all tokens are there at once
   Backend& backend = model_.parameters().backend();
-  OutputProduct some = output;
-  some.rows = std::ssize(rows);
-  some.x = Tensor({some.rows, output.x.columns()}, output.x.dtype(), backend.memory());
-  backend.gather_rows(output.x, Ints(rows, backend.memory()), some.x, Write::overwrite);
-  const Tensor logits = logits_of(backend, some);
-  for (int64_t i = 0; i < some.rows; ++i) {
-    const std::vector<double> z = logits.rows(i, i + 1).to_doubles();
-    const auto best = static_cast<size_t>(rows[static_cast<size_t>(i)] * k_);
-    const double log_sum = z[static_cast<size_t>(indices_[best])] - static_cast<double>(values_[best]);
-    for (auto& [token, score] : term_scores_[static_cast<size_t>(rows[static_cast<size_t>(i)])])
-      score = static_cast<float>(z[static_cast<size_t>(token)] - log_sum);
+  for (size_t first = 0; first < rows.size(); first += kTogether) {
+    const std::vector<int32_t> part(rows.begin() + static_cast<ptrdiff_t>(first),
+                                    rows.begin() + static_cast<ptrdiff_t>(std::min(first + kTogether, rows.size())));
+    OutputProduct some = output;
+    some.rows = std::ssize(part);
+    some.x = Tensor({some.rows, output.x.columns()}, output.x.dtype(), backend.memory());
+    backend.gather_rows(output.x, Ints(part, backend.memory()), some.x, Write::overwrite);
+    const Tensor logits = logits_of(backend, some);
+    for (int64_t i = 0; i < some.rows; ++i) {
+      const std::vector<double> z = logits.rows(i, i + 1).to_doubles();
+      const int32_t row = part[static_cast<size_t>(i)];
+      const auto best = static_cast<size_t>(row * k_);
+      const double log_sum = z[static_cast<size_t>(indices_[best])] - static_cast<double>(values_[best]);
+      for (auto& [token, score] : term_scores_[static_cast<size_t>(row)])
+        score = static_cast<float>(z[static_cast<size_t>(token)] - log_sum);
+    }
   }
 }
 

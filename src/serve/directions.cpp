@@ -136,4 +136,13 @@ std::vector<std::string> sources_into(std::span<const Direction> models, const s
   return all;
 }
 
+std::vector<std::string> possible_languages(std::span<const Direction> directions, const std::string& target) {
+  const std::vector<std::string> all = languages_of(directions);
+  std::vector<std::string> possible = sources_into(directions, target);
+  if (possible.empty())
+    std::copy_if(all.begin(), all.end(), std::back_inserter(possible), [&](const std::string& l) { return !same_language(l, target); });
+  possible.push_back(target);
+  return possible;
+}
+
 }  // namespace starling

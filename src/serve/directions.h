@@ -32,4 +32,8 @@ std::string nearest_language(std::span<const std::string> codes, const std::stri
 // Returns the languages of directions into `target`, which is a code of a model.
 std::vector<std::string> sources_into(std::span<const Direction> models, const std::string& target);
 
+// Returns the possible languages of a text if the client does not know its language: those that can be translated into the target, and the
+// target, since the text may need no translation.
+std::vector<std::string> possible_languages(std::span<const Direction> directions, const std::string& target);
+
 }  // namespace starling

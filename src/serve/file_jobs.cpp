@@ -3,6 +3,8 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "base/start_threads.h"
 
@@ -13,6 +15,8 @@ constexpr size_t kThreads = 2;            // that translate files; more would on
 constexpr int64_t kFilesTogether = 16;    // of the largest size that may be held,
 constexpr size_t kMostJobs = 1000;        // and files of any size
 constexpr uint64_t kUnpackedFactor = 10;  // bytes of text and tags in an archive of the largest size
+
+ApiError stopping() { return {503, "the server is being stopped; ask another one"}; }
 
 }  // namespace
 
@@ -57,7 +61,7 @@ std::string FileJobs::start(FileQuery file, std::shared_ptr<JobSize> size, Done 
   job->done = std::move(done);
   job->expires = serve_seconds() + limits_.seconds;
   const std::lock_guard lock(mutex_);
-  if (stopped_) throw ApiError(503, "the server is being stopped; ask another one");
+  if (stopped_ || give_up_ < std::numeric_limits<double>::infinity()) throw stopping();
   if (jobs_.size() >= kMostJobs || held_bytes() + job->bytes > kFilesTogether * limits_.bytes) {
     ApiError busy(429, "the server has too many files already; send it again later");
     busy.retry_seconds = 10;
@@ -88,7 +92,7 @@ void FileJobs::work() {
 }
 
 void FileJobs::translate(Job& job) {
-  const FileWatch watch{[&] { return job.cancelled || stopped_; },
+  const FileWatch watch{[&] { return job.cancelled || stopped_ || serve_seconds() > give_up_; },
                         [&](double share) {
                           const std::lock_guard lock(mutex_);
                           job.share = share;
@@ -97,9 +101,10 @@ void FileJobs::translate(Job& job) {
   std::optional<ApiError> error;
   try {
     const double deadline = job.begun + limits_.seconds;
-    FileQuery file{job.file.name, std::move(job.file.bytes), job.file.source, job.file.target};
+    FileQuery file = std::exchange(job.file, FileQuery{job.file.name, {}, job.file.source, job.file.target});
     result = translate_file(models_, std::move(file), options_, kUnpackedFactor * static_cast<uint64_t>(limits_.bytes), deadline, *job.size,
                             watch);
+    if (!result && !job.cancelled && !stopped_) throw stopping();
   } catch (const ApiError& e) {
     error = e;
   } catch (const std::exception& e) {
@@ -142,6 +147,7 @@ void FileJobs::cancel(const std::string& id) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return;
   found->second->cancelled = true;
+  std::erase(waiting_, found->second);
   jobs_.erase(found);
 }
 
@@ -151,6 +157,18 @@ void FileJobs::expire(double now) {
     const Job& job = *entry.second;
     return job.expires < now && (job.state == State::done || job.state == State::failed);
   });
+}
+
+void FileJobs::drain(double seconds) {
+  std::deque<std::shared_ptr<Job>> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    give_up_ = serve_seconds() + seconds;
+    waiting.swap(waiting_);
+    for (const auto& job : waiting) job->state = State::failed, job->error = stopping().what(), job->file.bytes = {}, job->bytes = 0;
+  }
+  for (const auto& job : waiting)
+    if (const Done done = std::exchange(job->done, nullptr); done && !job->cancelled) done(job->id, stopping());
 }
 
 void FileJobs::stop() {

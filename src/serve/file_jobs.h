@@ -1,8 +1,10 @@
 // Files that are being translated, and their translations until they are fetched: in memory only, under names that nobody guesses.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -46,6 +48,8 @@ class FileJobs {
   void cancel(const std::string& id);
   // Forgets what is too old.
   void expire(double now);
+  // Takes nothing more: what waits fails with 503, and so does what is not done after this many seconds.
+  void drain(double seconds);
   // Cancels everything, and takes nothing more.
   void stop();
 
@@ -64,6 +68,7 @@ class FileJobs {
   std::deque<std::shared_ptr<Job>> waiting_;
   std::vector<std::thread> threads_;
   std::atomic<bool> stopped_{false};
+  std::atomic<double> give_up_{std::numeric_limits<double>::infinity()};  // the time of drain()
 };
 
 // Returns 32 digits that nobody can guess.

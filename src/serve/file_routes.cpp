@@ -19,6 +19,7 @@ const std::string kDownload = "/download_file/", kDocument = "/v2/document/";
 std::string plain_name(const std::string& sent) {
   std::string name = sent.substr(sent.find_last_of("/\\") + 1);
   if (invalid_utf8_offset(name)) return "file";
+  if (name.size() > 255) throw ApiError(400, "Invalid request: the file's name has more than 255 bytes");
   std::erase_if(name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
   return name;
 }
@@ -91,7 +92,8 @@ FileQuery parse_translate_file(const HttpRequest& request) {
   FileQuery query{plain_name(*name), "", required_value(values, "source"), required_value(values, "target")};
   if (query.name.empty() || bytes->empty()) throw ApiError(400, "Invalid request: empty file");
   for (const std::string& code : {query.source, query.target})
-    if (code != "auto" && !is_language_code(comparable_language(code))) throw ApiError(400, fmt::format("{} is not supported", code));
+    if (code.size() > 40 || (code != "auto" && !is_language_code(comparable_language(code))))
+      throw ApiError(400, fmt::format("{} is not supported", code.substr(0, 40)));
   if (query.target == "auto") throw ApiError(400, "auto is not supported as target");
   query.glossary = glossary_of(values);
   query.bytes = *bytes;
@@ -144,7 +146,7 @@ HttpResponse deepl_document_state(FileJobs& jobs, const HttpRequest& request) {
     throw ApiError(404, "Document not found: it was fetched, is too old, or document_key is not its own");
   if (result) {
     if (status->state == FileJobs::State::failed) throw ApiError(400, status->error);
-    auto file = jobs.file(id, true);
+    auto file = jobs.file(id, request.method != "HEAD");
     if (!file) throw ApiError(503, "The document is not translated yet");
     return file_answer(std::move(*file));
   }

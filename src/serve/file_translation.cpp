@@ -60,9 +60,7 @@ std::string detected_language(std::span<const TextUnit> units, std::span<const D
     if (words.size() > kDetected) break;
     words += Document(unit.text, unit.format, "", unit.options).words();
   }
-  std::vector<std::string> possible = sources_into(directions, target);
-  possible.push_back(target);
-  return detect_languages(words, possible).front().language;
+  return detect_languages(words, possible_languages(directions, target)).front().language;
 }
 
 // Starts a translation and waits for it; nothing if it was stopped.
@@ -94,7 +92,7 @@ std::optional<JobResult> wait_for(ModelSet& models, const TextQuery& query, cons
 // Translates units that are alike. Where the queue is full it waits for its turn, since nobody sends a file again for that.
 bool translate_units(ModelSet& models, const TextQuery& query, const JobOptions& options, double deadline, JobSize& size,
                      const FileWatch& watch, std::vector<std::string>& translations) {
-  for (;;) {
+  for (int refused_alone = 0;;) {
     const auto part = std::make_shared<JobSize>();
     auto result = wait_for(models, query, options, deadline, part, watch);
     if (!result) return false;
@@ -105,6 +103,10 @@ bool translate_units(ModelSet& models, const TextQuery& query, const JobOptions&
       size.pivoted += part->pivoted;
       return true;
     }
+    // Where it is refused though nothing else waits, it would be for ever.
+    const bool alone = std::ranges::all_of(models.all(), [](const auto& model) { return model->scheduler().queued() == 0; });
+    refused_alone = alone ? refused_alone + 1 : 0;
+    if (refused_alone == 2) throw ApiError(400, "the file has more sentences in one piece than this server's queue; divide it");
     const double again = serve_seconds() + std::clamp(result->error->retry_seconds, 1, 5);
     if (result->error->status != 429 || again >= deadline) throw *result->error;
     while (serve_seconds() < again) {

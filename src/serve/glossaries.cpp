@@ -71,7 +71,8 @@ Glossaries::Glossaries(std::string directory) : directory_(std::move(directory))
   if (directory_.empty()) return;
   files_->make_directories(directory_);
   for (const std::string& name : files_->list(directory_)) {
-    if (!name.ends_with(".json")) continue;
+    if (name.starts_with(".tmp-")) files_->remove(join_path(directory_, name));  // what a crash has left
+    if (name.starts_with('.') || !name.ends_with(".json")) continue;
     const std::string path = join_path(directory_, name);
     const Json json = Json::parse(files_->read_file(path, uint64_t{64} << 20), nullptr, false);
     Entry e;
@@ -93,9 +94,9 @@ Glossaries::Glossaries(std::string directory) : directory_(std::move(directory))
 
 Json Glossaries::described(const All::value_type& entry) {
   const Entry& e = entry.second;
-  return {{"glossary_id", entry.first},       {"ready", true},           {"name", e.name},
-          {"source_lang", e.source},          {"target_lang", e.target}, {"creation_time", e.created},
-          {"entry_count", e.glossary->size()}};
+  return {{"glossary_id", entry.first},        {"ready", true},           {"name", e.name},
+          {"source_lang", e.source},           {"target_lang", e.target}, {"creation_time", e.created},
+          {"entry_count", e.glossary->terms()}};
 }
 
 HttpResponse Glossaries::create(const RequestValues& values, const std::string& owner, std::span<const Direction> models) {
@@ -110,9 +111,12 @@ HttpResponse Glossaries::create(const RequestValues& values, const std::string& 
           .glossary = {}};
   e.glossary = parsed(e.terms);
   const std::lock_guard lock(mutex_);
-  size_t terms = e.glossary->size();
-  for (const auto& [id, other] : all_) terms += other.glossary->size();
-  if (terms > kMostTerms) throw ApiError(456, fmt::format("the glossaries would have more than {} terms; delete some", kMostTerms));
+  if (e.terms.size() + e.name.size() > kMostBytesEach)
+    throw ApiError(413, fmt::format("a glossary may have {} bytes; divide it", kMostBytesEach));
+  size_t terms = e.glossary->size(), bytes = e.terms.size() + e.name.size();
+  for (const auto& [id, other] : all_) terms += other.glossary->size(), bytes += other.terms.size() + other.name.size();
+  if (terms > kMostTerms || bytes > kMostBytes)
+    throw ApiError(456, fmt::format("the glossaries would have more than {} terms or {} bytes; delete some", kMostTerms, kMostBytes));
   const auto added = all_.emplace(new_id(), std::move(e)).first;
   const Entry& kept = added->second;
   Json json = described(*added);

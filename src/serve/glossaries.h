@@ -14,7 +14,8 @@ namespace starling {
 
 class Glossaries {
  public:
-  static constexpr size_t kMostTerms = 500'000;  // of all glossaries together, about 200 bytes each
+  // Of all glossaries together: spellings, about 200 bytes each, and bytes of their texts.
+  static constexpr size_t kMostTerms = 500'000, kMostBytes = size_t{128} << 20, kMostBytesEach = size_t{16} << 20;
 
   // Keeps each glossary as a file in a directory, which is made if it is missing, and reads those that are there; with "" they are kept in
   // memory only. Throws IoError, and DataError for a file that is none.

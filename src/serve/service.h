@@ -48,8 +48,11 @@ class Service {
   // Returns the answer to a request that was refused before it got here; it is counted and logged like any other.
   HttpResponse refuse(const HttpRequest& request, int status, const std::string& why);
 
-  // From now on new translations are refused with 503.
-  void drain() { draining_ = true; }
+  // From now on new translations are refused with 503, and so are files that wait.
+  void drain() {
+    draining_ = true;
+    files_.drain(options_.deadline_seconds);
+  }
   // Forgets translated files that are too old; call it a few times per second.
   void expire(double now) { files_.expire(now); }
   // Cancels the translations of files; call it before the models are stopped.

@@ -120,17 +120,6 @@ class Job : public std::enable_shared_from_this<Job> {
   std::atomic<bool> ended_{false};
 };
 
-// Returns the possible languages of a text if the client does not know its language: those that can be translated into the target, and the
-// target, since the text may need no translation.
-std::vector<std::string> possible_languages(std::span<const Direction> directions, const std::string& target) {
-  const std::vector<std::string> all = languages_of(directions);
-  std::vector<std::string> possible = sources_into(directions, target);
-  if (possible.empty())
-    std::copy_if(all.begin(), all.end(), std::back_inserter(possible), [&](const std::string& l) { return !same_language(l, target); });
-  possible.push_back(target);
-  return possible;
-}
-
 // Finds the models for each text, and detects the text's language if necessary.
 void Job::find_routes() {
   const std::vector<Direction> directions = models_.directions();

@@ -48,8 +48,40 @@ TEST(Glossary, ReadsFilesOfOthers) {
       "\xEF\xBB\xBF"
       "dog\tHund\tHunde\t\tHundes\r\n\r\ndog\tKöter\r\n  a   man \t der  Mann\n",
       "g.tsv");
-  EXPECT_EQ(g->size(), 2u);
+  EXPECT_EQ(g->terms(), 2u);
+  EXPECT_EQ(g->size(), 5u);
   EXPECT_THAT(g->terms_in("dog a man"), ElementsAre(ElementsAre("Hund", "Hunde", "Hundes", "Köter"), ElementsAre("der Mann", "Der Mann")));
+}
+
+// Letters of a script without spaces neither continue a word of another script nor keep it from beginning.
+TEST(Glossary, LatinTermsStandBesideScriptsWithoutSpaces) {
+  const std::string path = testing::TempDir() + "/glossary_" + std::to_string(getpid()) + ".spm";
+  int next = 0;
+  train_vocabulary(
+      [&](std::string_view& line) {
+        line = next % 2 ? "我的(iPhone)是新的" : "我的iPhone是新的 iPhones";
+        return next++ < 200;
+      },
+      {.size = 40}, path);
+  const Vocabulary vocabulary = Vocabulary::load(path);
+  std::filesystem::remove(path);
+  const auto spelled = TermSpeller(vocabulary).spell({{"iPhone"}});
+  ASSERT_TRUE(spelled);
+  const auto complete = [&](const std::string& text) {
+    Terms::State state;
+    for (const int32_t token : vocabulary.encode(text)) state = spelled->after(state, token);
+    return spelled->complete(state);
+  };
+  EXPECT_TRUE(complete("我的iPhone是新的"));
+  EXPECT_TRUE(complete("新的 iPhone"));
+  EXPECT_FALSE(complete("我的iPhones"));
+}
+
+TEST(Glossary, IsBounded) {
+  std::string many = "a", dogs;
+  for (int i = 0; i < 101; ++i) many += "\tb" + std::to_string(i), dogs += "dog ";
+  EXPECT_THROW(Glossary::parse(many, "g.tsv"), DataError);
+  EXPECT_EQ(terms("dog\tHund\n", dogs).size(), Terms::kMost);
 }
 
 TEST(Glossary, NamesTheLineThatIsWrong) {

@@ -136,6 +136,16 @@ TEST_F(FilesTest, DeepLsThreeSteps) {
   EXPECT_GE(ask(url("/v2/usage")).json()["character_count"], 11);
 }
 
+TEST_F(FilesTest, WaitForNobodyWhenTheServerStops) {
+  start();
+  const ClientAnswer begun = upload("letter.docx", docx_of(kBody), {.form = {{"source_lang", "EN"}}});
+  const Json key = {{"document_key", begun.json()["document_key"]}};
+  service_->drain();
+  EXPECT_EQ(send("letter.docx", docx_of(kBody)).status, 503);
+  const std::string state = wait_for(begun.json()["document_id"], key)["status"];
+  EXPECT_TRUE(state == "done" || state == "error") << state;
+}
+
 TEST_F(FilesTest, HaveTheTermsOfAGlossary) {
   start();
   const std::string id =

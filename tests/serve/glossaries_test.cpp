@@ -94,6 +94,9 @@ TEST_F(GlossariesTest, OutliveTheServerInADirectory) {
   start({.glossaries = directory});
   EXPECT_EQ(ask(url("/v2/glossaries")).json()["glossaries"].size(), 1u);
   EXPECT_THAT(deepl("the dog", id), HasSubstr("Wasserhund"));
+  std::ofstream(directory + "/.tmp-x.json") << "{";  // a crash while it was written
+  EXPECT_NO_THROW(Glossaries{directory});
+  EXPECT_FALSE(std::filesystem::exists(directory + "/.tmp-x.json"));
   std::ofstream(directory + "/wrong.json") << "{}";
   EXPECT_THROW(Glossaries{directory}, DataError);
   std::filesystem::remove_all(directory);
