@@ -158,6 +158,15 @@ TEST(YamlMessages, ValuesKeepTheirStyle) {
   EXPECT_THAT(why_refused("yaml", std::string(100'000, '[')), HasSubstr("deeper than"));
 }
 
+TEST(YamlMessages, AByteOrderMarkMovesNothing) {
+  EXPECT_EQ(changed("yaml",
+                    "\xEF\xBB\xBF"
+                    "en:\n  a: 'A dog'\n  b: é cat\n"),
+            "\xEF\xBB\xBF"
+            "de:\n  a: 'A DOG'\n  b: É CAT\n");
+  EXPECT_EQ(changed("yaml", "\xEF\xBB\xBF"), "\xEF\xBB\xBF");
+}
+
 TEST(Messages, FormatsAreKnown) {
   const std::pair<const char*, const char*> cases[] = {
       {"en.json", "json"},      {"a.arb", "json"},  {"a.po", "po"},    {"a.pot", "po"}, {"m_en.properties", "properties"},
