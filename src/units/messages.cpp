@@ -32,6 +32,22 @@ size_t braces_end(std::string_view text, size_t at) {
   return std::string_view::npos;
 }
 
+// An apostrophe in front of a brace or a "#" would make it text, and so would one at the end of a piece, which they may follow; one behind
+// a quoted piece would continue it. The typographic one has no meaning. Two in a row are one that is written so already.
+void encode_icu(std::string& out, UnitText::Place place, std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at + 1;
+    if (text[at] == '{') end = std::min(braces_end(text, at), text.size());
+    if (text[at] == '\'') end = std::min(text.find_first_not_of('\'', at), text.size());
+    const bool alone = text[at] == '\'' && (end - at) % 2 == 1;
+    const bool follows = at == 0 && out.size() > place.begin && out.back() == '\'';
+    const bool quotes = alone && (follows || end == text.size() || std::string_view("{}#").find(text[end]) != std::string_view::npos);
+    out += text.substr(at, end - at - quotes);
+    if (quotes) out += "\u2019";
+    at = end;
+  }
+}
+
 std::string_view without_blanks(std::string_view text) { return trimmed(text, " \t\r\n"); }
 
 // Returns where the cases of a choice begin in "{n, plural, one {...} other {...}}"; npos if it is none.
@@ -131,7 +147,7 @@ Fragments MessageFile::message(std::string_view value, const Syntax& syntax) {
   if (!syntax.icu || !has_choice(value)) return add_plain(value, syntax);
   UnitText unit = read_icu(value, false, 0);
   if (!unit.has_words() && !unit.has_nested()) return {};
-  return {{"", add_message_unit(std::move(unit))}};
+  return {{"", add_icu_unit(std::move(unit))}};
 }
 
 Fragments MessageFile::add_plain(std::string_view value, const Syntax& syntax) {
@@ -146,16 +162,18 @@ Fragments MessageFile::add_plain(std::string_view value, const Syntax& syntax) {
   else
     unit.add_text(text);
   if (!unit.has_words()) return {};
-  return {{sign == std::string_view::npos ? "" : std::string(1, value[sign]), add_message_unit(std::move(unit))}};
+  return {{sign == std::string_view::npos ? "" : std::string(1, value[sign]),
+           add_unit(std::move(unit), SentenceEnds::marks_and_lines, as_it_is)}};
 }
 
-size_t MessageFile::add_message_unit(UnitText unit) { return add_unit(std::move(unit), SentenceEnds::marks_and_lines, as_it_is); }
+size_t MessageFile::add_icu_unit(UnitText unit) { return add_unit(std::move(unit), SentenceEnds::marks_and_lines, encode_icu); }
 
 // `counts`: within a case of a plural, where "#" is the number.
 UnitText MessageFile::read_icu(std::string_view text, bool counts, int depth) {
   UnitText unit;
   size_t begin = 0;
-  bool closed = true;  // braces are
+  bool closed = true;                                                         // braces are
+  const char* number = text.find('2') == std::string_view::npos ? "2" : "#";  // a number is what translators know
   const auto add_text = [&](size_t end) {
     unit.add_html(text.substr(begin, end - begin), as_it_is, false);
     begin = end;
@@ -178,7 +196,7 @@ UnitText MessageFile::read_icu(std::string_view text, bool counts, int depth) {
     else if (quoted)
       unit.add_single(std::string(whole));
     else
-      unit.add_kept("#", text.find('2') == std::string_view::npos ? "2" : "#");  // a number is what translators know
+      unit.add_kept("#", number);
     at = begin = end;
   }
   add_text(text.size());
@@ -201,7 +219,7 @@ void MessageFile::add_argument(UnitText& unit, std::string_view argument, int de
     UnitText text = read_icu(inner, counts, depth + 1);
     fragments.push_back({std::string(argument.substr(done, at + 1 - done))});
     if (text.has_words() || text.has_nested())
-      fragments.back().unit = add_message_unit(std::move(text));
+      fragments.back().unit = add_icu_unit(std::move(text));
     else
       fragments.back().bytes += inner;
     done = end - 1;

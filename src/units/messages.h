@@ -24,7 +24,7 @@ class MessageFile : public EditedFile {
   Fragments add_plain(std::string_view value, const Syntax& syntax);
   UnitText read_icu(std::string_view text, bool counts, int depth);
   void add_argument(UnitText& unit, std::string_view argument, int depth);
-  size_t add_message_unit(UnitText unit);
+  size_t add_icu_unit(UnitText unit);
 };
 
 /// Returns whether a value is for programs: names such as main_menu and mainMenu, paths, formats of dates.

@@ -58,6 +58,13 @@ TEST(Messages, BranchesOfChoicesAreTranslated) {
   EXPECT_EQ(json_value(deep).size(), deep.size());
 }
 
+TEST(Messages, ApostrophesOfTranslationsQuoteNothing) {
+  const auto file = open_unit_file("json", R"({"a":"{n, plural, one {# dog} other {x '{a}' y}} {b}"})", kLanguages);
+  ASSERT_EQ(texts_of(*file), "<k n=\"0\">2</k> dog\nx <x n=\"0\"/> y\n<x n=\"0\"/> {b}\n");
+  EXPECT_EQ(assembled(*file, "l'<k n=\"0\">2</k> d'un chien'\nl'<x n=\"0\"/>'s\n<x n=\"0\"/> d'{b} l''{b, date, yyyy'x'}\n"),
+            "{\"a\":\"{n, plural, one {l’# d'un chien’} other {l’'{a}'’s}} d’{b} l''{b, date, yyyy'x'}\"}");
+}
+
 TEST(JsonMessages, BrokenFilesAreRefusedWithTheirLine) {
   EXPECT_EQ(why_refused("json", "{\n\"a\": 1\n\"b\"}"), "line 3: \",\" or \"}\" should stand here in JSON, not \"\"b\"}\"");
   EXPECT_EQ(why_refused("json", "{\"a\":\n\"b"), "line 2: this string of JSON is not closed");
