@@ -19,9 +19,37 @@ bool doubles_apostrophes(std::string_view value) {
   return false;
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
-  return text;
+// Whether apostrophes quote braces in MessageFormat, as in '{'. Within a word, or alone, one was not meant so.
+bool has_quoted_braces(std::string_view value) {
+  size_t brace = value.find_first_of("{}");
+  for (size_t at = value.find('\''); at < value.size(); at = value.find('\'', at)) {
+    if (brace != value.npos && brace < at) brace = value.find_first_of("{}", at);
+    if (brace == value.npos) return false;
+    if (value.substr(at).starts_with("''")) {
+      at += 2;
+      continue;
+    }
+    const size_t end = value.find('\'', at + 1);
+    if (brace > end) {
+      at = is_ascii_letter_or_digit(value[at == 0 ? 0 : at - 1]) ? at + 1 : end + 1;
+      continue;
+    }
+    if (brace == at + 1) return true;
+    if (end != value.npos && (at == 0 || is_ascii_space(value[at - 1]))) return true;
+    ++at;
+  }
+  return false;
+}
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t next = std::min(text.find(from, at), text.size());
+    out += text.substr(at, next - at);
+    if (next < text.size()) out += to;
+    at = next + from.size();
+  }
+  return out;
 }
 
 }  // namespace
@@ -55,6 +83,7 @@ void Properties::add(size_t begin, size_t end) {
   if (at >= end) return;
   std::string value = value_of(std::string_view(text_).substr(at, end - at));
   const bool doubled = doubles_apostrophes(value);
+  if (doubled && has_quoted_braces(value)) return;  // a translation could not tell them from other apostrophes
   if (doubled) value = replaced(value, "''", "'");
   Fragments fragments = message(value, {});
   if (fragments.empty()) return;

@@ -86,6 +86,12 @@ TEST(Properties, ValuesKeepTheirSyntax) {
   EXPECT_EQ(changed("properties", "a=\\"), "a=\\");
 }
 
+TEST(Properties, QuotedBracesStay) {
+  for (const char* line : {"m=Type '{'x'}' in {0}", "m=The word '{0}' is in {1}", "m=It''s 'the {0}' of {1}"})
+    EXPECT_EQ(changed("properties", line), line);
+  EXPECT_EQ(changed("properties", "m=don't run {0}\nn='a' dog {0}\no=it''s {0}''s"), "m=DON''T RUN {0}\nn=''A'' DOG {0}\no=IT''S {0}''S");
+}
+
 TEST(AppleStrings, ValuesKeepTheirSyntax) {
   EXPECT_EQ(changed("strings", "/* the dog */\n\"a b\" = \"A \\\"dog\\\" %@\\n%1$d\";\nkey=\"two\"; // x\n\"alone\";\n"),
             "/* the dog */\n\"a b\" = \"A \\\"DOG\\\" %@\\n%1$d\";\nkey=\"TWO\"; // x\n\"alone\";\n");
