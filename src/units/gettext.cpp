@@ -41,6 +41,17 @@ std::string conversions_of(const std::string& text) {
   return fmt::format("{} {}", std::count(text.begin(), text.end(), '%'), fmt::join(found, " "));
 }
 
+// Whether a flag of a line such as "#, fuzzy, c-format" says that a text has conversions.
+bool has_format_flag(std::string_view line) {
+  for (size_t at = 2; at < line.size();) {
+    const size_t end = std::min(line.find(',', at), line.size());
+    const std::string_view flag = trimmed(line.substr(at, end - at), " \t\r");
+    if (flag.ends_with("-format") && !flag.starts_with("no-")) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 bool has_percent_argument(std::string_view text) { return text.find('%') != text.npos || text.find('{') != text.npos; }
 
 }  // namespace
@@ -73,7 +84,7 @@ void Gettext::read() {
     if (bytes.starts_with("#|") && entry.begin == SIZE_MAX) entry.begin = line;
     if (bytes.starts_with("#,")) {
       entry.flags_end = end;
-      entry.formats = bytes.find("-format") != bytes.npos && bytes.find("no-") == bytes.npos;
+      entry.formats |= has_format_flag(bytes);
     } else if (!bytes.empty() && !bytes.starts_with("#")) {
       read_line(begin, end, entry, value);
     }

@@ -23,6 +23,17 @@ TEST(Gettext, MessagesWithoutATranslationGetOneThatIsFuzzy) {
             "#, fuzzy\n#| msgid \"Old\"\nmsgid \"_File\"\nmsgstr \"_FILE\"\n");
 }
 
+TEST(Gettext, EachFlagIsReadByItself) {
+  const auto written = [](const std::string& flags) {
+    const Gettext file(flags + "msgid \"%d dogs\"\nmsgstr \"\"\n", kLanguages);
+    return assembled(file, "Hunde\n").find("\"Hunde\"") != std::string::npos;
+  };
+  EXPECT_FALSE(written("#, c-format, no-wrap\n"));
+  EXPECT_FALSE(written("#, no-wrap\n#, c-format\n"));
+  EXPECT_TRUE(written("#, no-c-format\n"));
+  EXPECT_TRUE(written("#, no-wrap\n"));
+}
+
 TEST(Gettext, TranslationsStay) {
   for (const std::string text : {"msgid \"a dog\"\nmsgstr \"ein Hund\"\n", "#, fuzzy\nmsgid \"a dog\"\nmsgstr \"ein Hund\"\n",
                                  "#~ msgid \"a dog\"\n#~ msgstr \"\"\n", "msgid \"12\"\nmsgstr \"\"\n",
