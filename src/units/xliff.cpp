@@ -149,7 +149,8 @@ UnitText Xliff::read_inline(size_t element) const {
     cdata |= bytes_of(i).starts_with(kCdata);
     elements |= is_element(i);
   }
-  if (const std::string html = cdata && !elements ? text_within(element) : ""; html.find('<') != std::string::npos)
+  if (const std::string html = cdata && !elements && !has_own_entity(element) ? text_within(element) : "";
+      html.find('<') != std::string::npos)
     text.add_html(html, encode_xml);
   else
     add_inline(text, element + 1, end);
@@ -163,7 +164,9 @@ void Xliff::add_inline(UnitText& text, size_t first, size_t end) const {
     const HtmlToken& token = tokens_[i];
     const std::string_view bytes = bytes_of(i);
     if (token.kind == HtmlToken::text) {
-      text.add_with_tags(xml_text(bytes), encode_xml);
+      const auto pieces = split_at_own_entities(bytes);
+      for (size_t k = 0; k < pieces.size(); ++k)
+        k % 2 == 0 ? text.add_with_tags(xml_text(pieces[k]), encode_xml) : text.add_single(std::string(pieces[k]));
       continue;
     }
     if (bytes.starts_with(kCdata)) {

@@ -19,6 +19,17 @@ bool quotes_match(std::string_view tag) {
   return true;
 }
 
+// Returns the length of the name at the beginning.
+size_t name_length(std::string_view text) {
+  size_t end = 0;
+  const auto fits = [](char c, bool first) {
+    return is_ascii_letter(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80 ||
+           (!first && (is_ascii_digit(c) || c == '.' || c == '-'));
+  };
+  while (end < text.size() && fits(text[end], end == 0)) ++end;
+  return end;
+}
+
 }  // namespace
 
 std::string xml_text(std::string_view xml) {
@@ -38,6 +49,12 @@ void encode_xml(std::string& out, UnitText::Place, std::string_view text) { appe
 
 XmlFile::XmlFile(std::string bytes) : MessageFile(std::move(bytes)) {
   require_utf8();
+  for (size_t at = text_.find("<!ENTITY "); at != std::string::npos; at = text_.find("<!ENTITY ", at + 1)) {
+    const std::string_view rest = trimmed(std::string_view(text_).substr(at + 9, 1000), " \t\r\n");
+    const std::string_view name = rest.substr(0, name_length(rest));
+    const std::string_view value = trimmed(rest.substr(name.size(), rest.find('>') - name.size()), " \t\r\n\"'");
+    if (xml_text(value) != html_entity(fmt::format("&{};", name)).text) declared_.emplace(name);
+  }
   tokens_ = scan_xml(text_, {{}, {}, {}, false});
   std::vector<size_t> open;
   for (size_t i = 0; i < tokens_.size(); ++i) {
@@ -138,6 +155,28 @@ void XmlFile::set_content(size_t element, Fragments fragments, Write write) {
   replace(slash, end_of(element), {{">"}});
   replace_value(end_of(element), end_of(element), std::move(fragments), std::move(write));
   insert(end_of(element), "</" + tokens_[element].name + ">");
+}
+
+std::vector<std::string_view> XmlFile::split_at_own_entities(std::string_view xml) const {
+  std::vector<std::string_view> pieces;
+  size_t begin = 0;
+  for (size_t at = xml.find('&'); at != std::string_view::npos; at = xml.find('&', at + 1)) {
+    const std::string_view entity_name = xml.substr(at + 1, name_length(xml.substr(at + 1)));
+    const size_t end = at + 1 + entity_name.size();
+    if (entity_name.empty() || end == xml.size() || xml[end] != ';') continue;
+    if (!declared_.contains(std::string(entity_name)) && !html_entity(xml.substr(at)).text.empty()) continue;
+    pieces.push_back(xml.substr(begin, at - begin));
+    pieces.push_back(xml.substr(at, end + 1 - at));
+    begin = end + 1;
+  }
+  pieces.push_back(xml.substr(begin));
+  return pieces;
+}
+
+bool XmlFile::has_own_entity(size_t element) const {
+  for (size_t i = element + 1; i < last_of(element); ++i)
+    if (tokens_[i].kind == HtmlToken::text && split_at_own_entities(bytes_of(i)).size() > 1) return true;
+  return false;
 }
 
 std::string XmlFile::text_within(size_t element) const {

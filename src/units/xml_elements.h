@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,15 @@ class XmlFile : public MessageFile {
   void check_language(size_t element, const char* name, const std::string& ours, const char* option) const;
   /// Returns the text within an element, also of its sections of CDATA, without entities.
   std::string text_within(size_t element) const;
+  /// Splits text of XML at the entities that the file declares itself, or whose names are unknown: every second piece is one.
+  std::vector<std::string_view> split_at_own_entities(std::string_view xml) const;
+  bool has_own_entity(size_t element) const;
   bool has_content(size_t element) const;  // other than white space and comments
 
   std::vector<HtmlToken> tokens_;
+
+ private:
+  std::set<std::string> declared_;  // names of entities whose meaning is not that of HTML
 };
 
 inline constexpr std::string_view kCdata = "<![CDATA[";

@@ -68,7 +68,9 @@ void AndroidStrings::add(size_t element) {
     const std::string_view bytes = bytes_of(i);
     const bool block = kAndroidBlocks.find(" " + std::string(token.name) + " ") != std::string_view::npos;
     if (token.kind == HtmlToken::text) {
-      add_text(unit, xml_text(bytes), false);
+      const auto pieces = split_at_own_entities(bytes);
+      for (size_t k = 0; k < pieces.size(); ++k)
+        k % 2 == 0 ? add_text(unit, xml_text(pieces[k]), false) : unit.add_single(std::string(pieces[k]));
     } else if (bytes.starts_with(kCdata)) {
       unit.add_separator(std::string(kCdata));
       add_text(unit, bytes.substr(kCdata.size(), bytes.size() - kCdata.size() - 3), true);
@@ -131,7 +133,8 @@ Resx::Resx(std::string text) : XmlFile(std::move(text)) {
     if (!opens(i) || name(i) != "data") continue;
     const auto value = child(i, "value");
     const bool is_text = !attribute_place(i, "type") && !attribute_place(i, "mimetype") && !attribute(i, "name").starts_with(">>");
-    if (value && is_text && children(*value).empty()) set_content(*value, message(text_within(*value), {.mnemonics = true}), write_xml);
+    if (value && is_text && children(*value).empty() && !has_own_entity(*value))
+      set_content(*value, message(text_within(*value), {.mnemonics = true}), write_xml);
     i = last_of(i);
   }
 }
@@ -158,7 +161,7 @@ QtLinguist::QtLinguist(std::string text, const Languages& languages) : XmlFile(s
 
 void QtLinguist::add(size_t message_element, size_t forms) {
   const auto source = child(message_element, "source"), translation = child(message_element, "translation");
-  if (!source || !children(*source).empty()) return;  // bytes that XML cannot have
+  if (!source || !children(*source).empty() || has_own_entity(*source)) return;  // children: bytes that XML cannot have
   const std::string type = translation ? attribute(*translation, "type") : "";
   if (type == "obsolete" || type == "vanished") return;
   if (translation && !trimmed(text_within(*translation), " \t\r\n").empty()) return;

@@ -120,6 +120,19 @@ TEST(AndroidStrings, EscapesAndTagsStay) {
             "quantity=\"one\">%d DOG</item></plurals><string-array name=\"x\"><item>ONE</item></string-array>\n</resources>");
 }
 
+TEST(XmlMessages, EntitiesOfTheFileStay) {
+  const std::string head = "<!DOCTYPE resources [<!ENTITY app_name \"Sun\"><!ENTITY phone \"12\"><!ENTITY nbsp \"&#160;\">]>";
+  const auto file = open_unit_file(
+      "android", head + "<resources><string name=\"a\">Run &app_name; &phone;&nbsp;&amp; go</string></resources>", kLanguages);
+  ASSERT_EQ(texts_of(*file), "Run <x n=\"0\"/> <x n=\"1\"/>\u00a0&amp; go\n");
+  EXPECT_EQ(assembled(*file, "<x n=\"1\"/> &amp; <x n=\"0\"/>\n"),
+            head + "<resources><string name=\"a\">&phone; &amp; &app_name;</string></resources>");
+  const std::string resx = "<root><data name=\"a\"><value>Run &app;</value></data></root>";
+  EXPECT_EQ(changed("resx", resx), resx);
+  const std::string qt = "<TS language=\"de\"><message><source>Run &app;</source><translation type=\"unfinished\"/></message></TS>";
+  EXPECT_EQ(changed("qt", qt), qt);
+}
+
 TEST(Resx, TextsAreTranslated) {
   EXPECT_EQ(
       changed(

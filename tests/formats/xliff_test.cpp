@@ -35,6 +35,12 @@ TEST(Xliff, TargetsAreMadeBehindTheirSources) {
                "<x:trans-unit id='1'><x:source>A dog.</x:source><x:target" + mark + ">A DOG.</x:target></x:trans-unit>");
 }
 
+TEST(Xliff, EntitiesOfTheFileStay) {
+  const Xliff file(version1("<trans-unit id='1'><source>A &app; dog.</source><target/></trans-unit>"), kLanguages);
+  EXPECT_EQ(assembled(file, "<x n=\"0\"/> &amp; I\n"), version1("<trans-unit id='1'><source>A &app; dog.</source><target" +
+                                                                std::string(kMark) + ">&app; &amp; I</target></trans-unit>"));
+}
+
 TEST(Xliff, WhatIsTranslatedOrNotToBeTranslatedStays) {
   for (const std::string unit : {
            "<trans-unit id='1'><source>A dog.</source><target>Ein Hund.</target></trans-unit>",
