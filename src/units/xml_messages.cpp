@@ -16,9 +16,7 @@ constexpr std::string_view kAndroidBlocks = " br p div ul ol li h1 h2 h3 h4 h5 h
 void encode_android(std::string& out, UnitText::Place place, std::string_view text, bool cdata) {
   for (const char c : text) {
     const bool first = out.size() == place.begin && (c == '@' || c == '?');
-    if (c == '\n')
-      out += "\\n";
-    else if (c == '\t')
+    if (c == '\t')
       out += "\\t";
     else if (c == '\'' || c == '"' || c == '\\' || first)
       out += '\\', out += c;
@@ -41,13 +39,15 @@ void write_xml(std::string& out, const std::string& value) { append_escaped(out,
 
 AndroidStrings::AndroidStrings(std::string text) : XmlFile(std::move(text)) {
   bool found = false;
+  size_t texts = 0;  // the end of the list whose items are texts; those of styles are not
   for (size_t i = 0; i < tokens_.size(); ++i) {
     if (!opens(i)) continue;
     const std::string_view element = name(i);
     found |= element == "resources";
+    if (element == "string-array" || element == "plurals" || element == "array") texts = last_of(i);
     if (attribute(i, "translatable") == "false")
       i = last_of(i);
-    else if (element == "string" || element == "item")
+    else if (element == "string" || (element == "item" && (i < texts || attribute(i, "type") == "string")))
       add(i), i = last_of(i);
   }
   if (!found) refuse(0, "there is no element <resources>, so these are no strings of Android's; choose another --format");
@@ -93,7 +93,7 @@ void AndroidStrings::add(size_t element) {
   replace(end_of(element), begin_of(end), {{"", number}});
 }
 
-// Adds text without its escapes; tags that are written as text are tags.
+// Adds text without its escapes; tags that are written as text are tags, and keep theirs.
 void AndroidStrings::add_text(UnitText& unit, std::string_view text, bool cdata) const {
   std::string plain;
   const auto flush = [&] {
@@ -103,9 +103,17 @@ void AndroidStrings::add_text(UnitText& unit, std::string_view text, bool cdata)
       unit.add_text(plain);
     plain.clear();
   };
+  std::string character;
+  size_t tag_end = 0;
+  const size_t last_end = text.rfind('>');
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : '\0';
-    if (c == '"' && !cdata) {
+    const bool tag =
+        c == '<' && (is_ascii_letter(next) || next == '/' || next == '!') && last_end != std::string_view::npos && i < last_end;
+    if (tag && i >= tag_end) tag_end = text.find('>', i);
+    if (i < tag_end) {
+      plain += c;
+    } else if (c == '"' && !cdata) {
       flush();
       unit.add_single("\"");
     } else if (c != '\\' || next == 0) {
@@ -114,14 +122,21 @@ void AndroidStrings::add_text(UnitText& unit, std::string_view text, bool cdata)
       flush();
       unit.add_separator("\\n");
       ++i;
-    } else if (text.substr(i).starts_with("\\u0020")) {  // which Android would strip without it
+    } else if (next == 't') {
       flush();
-      unit.add_single("\\u0020");
-      i += 5;
-    } else if (const size_t size = append_escaped_unit(plain, text.substr(i)); size > 0) {
+      unit.add_separator("\\t");
+      ++i;
+    } else if (const size_t size = append_escaped_unit(character, text.substr(i)); size > 0) {
+      if (character.size() == 1 && is_ascii_space(character[0])) {  // which Android would strip without the escape
+        flush();
+        unit.add_single(std::string(text.substr(i, size)));
+      } else {
+        plain += character;
+      }
+      character.clear();
       i += size - 1;
     } else {
-      plain += next == 't' ? '\t' : next;
+      plain += next;
       ++i;
     }
   }

@@ -113,11 +113,25 @@ TEST(AndroidStrings, EscapesAndTagsStay) {
   EXPECT_EQ(content("<![CDATA[<p class=\"x\">A <b>dog</b></p>]]>"), "<![CDATA[<p class=\"x\">A <b>DOG</b></p>]]>");
   EXPECT_EQ(content("A &lt;b>dog&lt;/b>"), "A &lt;b&gt;DOG&lt;/b&gt;");
   EXPECT_EQ(content("@string/other"), "@string/other");
+  EXPECT_EQ(content("A dog.\n    A cat\\tb \\u0009."), "A DOG.\n    A CAT\\tB \\u0009.");
+  EXPECT_EQ(content("A &lt;a href=\\\"x y\\\">dog&lt;/a> isn\\'t"), "A &lt;a href=\\\"x y\\\"&gt;DOG&lt;/a&gt; ISN\\'T");
+  EXPECT_EQ(content("<![CDATA[A <a href=\\\"x\\\">dog</a>]]>"), "<![CDATA[A <a href=\\\"x\\\">DOG</a>]]>");
+  EXPECT_EQ(content("<![CDATA[<!-- it\\'s -->A dog]]>"), "<![CDATA[<!-- it\\'s -->A DOG]]>");
+  EXPECT_EQ(content("a &lt;b and it\\'s"), "A &lt;B AND IT\\'S");
+  EXPECT_EQ(content("a &lt; b, it\\'s"), "A &lt; B, IT\\'S");
   EXPECT_EQ(changed("android",
                     "<resources>\n<!-- a dog --><string name=\"a\" translatable=\"false\">A dog</string>\n<plurals name=\"p\"><item "
                     "quantity=\"one\">%d dog</item></plurals><string-array name=\"x\"><item>one</item></string-array>\n</resources>"),
             "<resources>\n<!-- a dog --><string name=\"a\" translatable=\"false\">A dog</string>\n<plurals name=\"p\"><item "
             "quantity=\"one\">%d DOG</item></plurals><string-array name=\"x\"><item>ONE</item></string-array>\n</resources>");
+}
+
+TEST(AndroidStrings, ItemsOfStylesStay) {
+  const auto items = [](const std::string& word) {
+    return "<resources><style name=\"s\"><item name=\"a\">sans</item></style><array name=\"x\"><item>" + word +
+           "</item></array><item type=\"string\" name=\"b\">" + word + "</item><item type=\"id\" name=\"c\">one</item></resources>";
+  };
+  EXPECT_EQ(changed("android", items("dog")), items("DOG"));
 }
 
 TEST(XmlMessages, EntitiesOfTheFileStay) {
