@@ -227,7 +227,7 @@ TEST(Messages, NothingIsLostWhateverTheFile) {
       {"yaml", {"a: ", "b c", "\n", "  ", "- ", "|\n", ">\n", "'", "\"", "[", "]", "{", "}", "&x ", "*x", "# x", "é"}},
       {"android",
        {"<resources>", "</resources>", "<string name='a'>", "</string>", "a b", "\\n", "\"", "<b>", "</b>", "<![CDATA[", "]]>", "&lt;",
-        "<br/>"}},
+        "<br/>", "&gt;", "&app;", "\\t", "\\\"", "\n"}},
       {"qt",
        {"<TS version='1'>", "</TS>", "<message>", "</message>", "<source>a b", "</source>", "<translation/>", "<numerusform/>", "&amp;"}},
       {"resx", {"<root>", "</root>", "<data name='a'>", "</data>", "<value>", "</value>", "a b", "<comment/>"}},
