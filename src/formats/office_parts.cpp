@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <set>
 
+#include "base/ascii.h"
 #include "formats/office_xml.h"
 
 namespace starling {
@@ -42,6 +45,11 @@ constexpr PartUse kPartUses[] = {
 std::string characters_of_xml(std::string_view xml) {
   std::string text;
   append_xml_characters(text, xml);
+  return text;
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = ascii_lower(c);
   return text;
 }
 
@@ -95,14 +103,26 @@ std::vector<OfficePartName> office_part_names(std::string_view types, std::span<
     }
     return parts;
   }
+  std::map<std::string, std::string_view, std::less<>> defaults;  // content types by the ends of names, without the dot
+  std::set<std::string, std::less<>> overridden;
+  const auto add = [&](const std::string& name, std::string_view type) {
+    const auto use = std::ranges::find_if(kPartUses, [&](const PartUse& u) { return type.ends_with(u.type); });
+    if (use != std::end(kPartUses)) parts.push_back({name, use->use});
+  };
   OfficeXml xml(types, "[Content_Types].xml");
   while (xml.next()) {
-    if (xml.tag().local != "Override") continue;
     const std::string_view type = xml.attribute("ContentType").value_or("");
-    const auto use = std::ranges::find_if(kPartUses, [&](const PartUse& u) { return type.ends_with(u.type); });
-    std::string name = file_name(characters_of_xml(xml.attribute("PartName").value_or("")));
-    if (use == std::end(kPartUses) || !name.starts_with('/')) continue;
-    parts.push_back({name.substr(1), use->use});
+    if (xml.tag().local == "Default") defaults.emplace(in_lower_case(characters_of_xml(xml.attribute("Extension").value_or(""))), type);
+    if (xml.tag().local != "Override") continue;
+    const std::string name = file_name(characters_of_xml(xml.attribute("PartName").value_or("")));
+    if (!name.starts_with('/') || !overridden.insert(name.substr(1)).second) continue;
+    add(name.substr(1), type);
+  }
+  for (const ZipEntry& e : entries) {
+    const size_t dot = e.name.rfind('.');
+    if (dot == std::string::npos || e.name == "[Content_Types].xml" || overridden.contains(e.name)) continue;
+    const auto type = defaults.find(in_lower_case(e.name.substr(dot + 1)));
+    if (type != defaults.end()) add(e.name, type->second);
   }
   return parts;
 }

@@ -220,6 +220,21 @@ std::string book(const std::string& a, const std::string& language, const std::s
                  {"META-INF/encryption.xml", "<encryption><CipherReference URI=\"" + more + "\"/></encryption>"}});
 }
 
+// The first part of a name's ending has its type by default in packages of System.IO.Packaging.
+TEST(OfficeParts, TypesByDefault) {
+  const std::string main = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml";
+  const std::string types = "<Types><Default Extension=\"XML\" ContentType=\"" + main +
+                            "\"/><Default Extension=\"rels\" ContentType=\"x\"/>"
+                            "<Override PartName=\"/other.xml\" ContentType=\"application/xml\"/></Types>";
+  const std::string text = word_document("<w:p><w:r><w:t>dog</w:t></w:r></w:p>");
+  const std::string docx =
+      zip_of({{"[Content_Types].xml", types}, {"_rels/.rels", "<r/>"}, {"word/document.xml", text}, {"other.xml", text}});
+  const std::string done = translated("docx", docx);
+  EXPECT_NE(entry_of(done, "word/document.xml").find("DOG"), std::string::npos);
+  EXPECT_EQ(entry_of(done, "other.xml"), text);
+  EXPECT_EQ(entry_of(done, "[Content_Types].xml"), types);
+}
+
 TEST(OfficeBook, PagesAndContentsAreTranslated) {
   EXPECT_EQ(file_format(book("dog", "en"), "x"), "epub");
   EXPECT_EQ(translated("epub", book("dog", "en-US", "font.ttf")), book("DOG", "de", "font.ttf"));
