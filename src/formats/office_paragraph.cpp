@@ -164,15 +164,19 @@ void OfficeParagraph::append_text(std::string& out, std::string_view xml, const 
   out += format.tail;
 }
 
-// Returns false if a tag is missing, or at a place where it does not belong.
-bool OfficeParagraph::append_translated(std::string& out, std::string_view translation) const {
+// Returns false if a tag is missing, or at a place where it does not belong, or `spare` is spent.
+bool OfficeParagraph::append_translated(std::string& out, std::string_view translation, size_t& spare) const {
   std::vector<char> seen(items_.size() + groups_.size(), 0);
   std::vector<size_t> open;
   for (size_t at = 0; at < translation.size();) {
     if (translation[at] != '<') {
       const size_t end = std::min(translation.find('<', at), translation.size());
       const bool in_group = !open.empty() && open.back() >= items_.size();
-      append_text(out, translation.substr(at, end - at), formats_[in_group ? groups_[open.back() - items_.size()] : base_]);
+      const Format& format = formats_[in_group ? groups_[open.back() - items_.size()] : base_];
+      const size_t properties = format.head.size() + format.tail.size();
+      if (properties > spare) return false;
+      spare -= properties;
+      append_text(out, translation.substr(at, end - at), format);
       at = end;
       continue;
     }
@@ -208,11 +212,11 @@ bool OfficeParagraph::append_translated(std::string& out, std::string_view trans
   return open.empty();
 }
 
-std::string OfficeParagraph::rewritten(const std::string& translation) const {
+std::string OfficeParagraph::rewritten(const std::string& translation, size_t& spare) const {
   std::string out, middle;
   const std::string allowed = allowed_in_xml(translation);
   for (size_t i = 0; i < first_; ++i) out += items_[i].bytes;
-  if (!append_translated(middle, allowed)) {
+  if (!append_translated(middle, allowed, spare)) {
     middle.clear();
     std::string text;
     for (size_t at = 0; at < allowed.size();) {

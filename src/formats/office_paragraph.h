@@ -39,8 +39,9 @@ class OfficeParagraph {
   std::string characters() const;
   // Returns the text to translate. Call it once, at the end.
   std::string tagged();
-  // Returns what stands between the tags of the paragraph. A translation in which tags are missing or wrongly nested gets them at its end.
-  std::string rewritten(const std::string& translation) const;
+  // Returns what stands between the tags of the paragraph. A translation in which tags are missing or wrongly nested gets them at its end;
+  // so does one whose runs would repeat more bytes of properties than `spare`, which the repeated ones are taken from.
+  std::string rewritten(const std::string& translation, size_t& spare) const;
 
  private:
   enum class Kind : char { text, single, breaks, kept, open, close };
@@ -52,7 +53,7 @@ class OfficeParagraph {
     std::string text = {};      // of what is kept
   };
   void trim();
-  bool append_translated(std::string& out, std::string_view translation) const;
+  bool append_translated(std::string& out, std::string_view translation, size_t& spare) const;
   void append_text(std::string& out, std::string_view xml, const Format& format) const;
 
   std::vector<Format> formats_;

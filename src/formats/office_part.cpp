@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMostNested = 50;      // paragraphs within paragraphs
 constexpr size_t kMostParts = 100'000;  // of a paragraph
+constexpr size_t kSpare = 1 << 20;      // bytes of properties that are repeated, beside four times those of the part
 
 // What the properties of a run say about how its text looks: not its language, nor what a program noted about its spelling.
 std::string comparable_format(std::string_view properties) {
@@ -44,7 +45,11 @@ std::string comparable_format(std::string_view properties) {
 class OfficeRewriter {
  public:
   OfficeRewriter(std::string_view xml, const std::string& where, bool writes, const TranslateParagraph& translate)
-      : xml_(xml, where), writes_(writes), translate_(translate) {}
+      : xml_(xml, where),
+        writes_(writes),
+        translate_(translate),
+        spare_in_runs_(4 * xml.size() + kSpare),
+        spare_in_texts_(spare_in_runs_) {}
 
   std::string all() {
     std::string out;
@@ -128,7 +133,8 @@ class OfficeRewriter {
     if (s.untouched || !s.paragraph.has_words()) return std::move(s.original);
     const std::optional<std::string> translation = translate_(s.paragraph);
     if (!translation || !writes_) return std::move(s.original);
-    return std::string(from_to(begin, content)) + s.paragraph.rewritten(*translation) + std::string(from_to(close.begin, close.end));
+    return std::string(from_to(begin, content)) + s.paragraph.rewritten(*translation, spare_in_texts_) +
+           std::string(from_to(close.begin, close.end));
   }
 
   void read(State& s) {
@@ -285,6 +291,7 @@ class OfficeRewriter {
     }
     if (!s.field.empty()) {  // the result of a field that stays
       const OfficeParagraph::Format& f = s.runs.back().format;
+      count_repeated(f);
       s.field += fmt::format("{0}<{1}{2}>{3}</{1}>{4}", f.head, f.element, f.keeps_spaces ? " xml:space=\"preserve\"" : "", xml, f.tail);
       s.field_text += xml;
       return;
@@ -304,9 +311,17 @@ class OfficeRewriter {
     append_escaped(text, characters);
     s.paragraph.add_kept(in_run(s, bytes), text);
   }
-  std::string in_run(const State& s, std::string_view bytes) const {
+  std::string in_run(const State& s, std::string_view bytes) {
     if (s.runs.empty()) return std::string(bytes);
+    count_repeated(s.runs.back().format);
     return s.runs.back().format.head + std::string(bytes) + s.runs.back().format.tail;
+  }
+
+  // The properties of a run are written again for each of its elements.
+  void count_repeated(const OfficeParagraph::Format& format) {
+    const size_t bytes = format.head.size() + format.tail.size();
+    if (bytes > spare_in_runs_) xml_.broken("runs with many elements have properties that are too long");
+    spare_in_runs_ -= bytes;
   }
 
   void closed(State& s) {
@@ -374,6 +389,7 @@ class OfficeRewriter {
   const TranslateParagraph& translate_;
   std::vector<Field> fields_;  // that are open, from paragraph to paragraph
   size_t nested_ = 0, paragraphs_ = 0;
+  size_t spare_in_runs_, spare_in_texts_;  // bytes of properties that may still be repeated
 };
 
 }  // namespace

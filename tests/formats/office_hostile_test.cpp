@@ -57,6 +57,17 @@ TEST(OfficeRefuses, Bombs) {
   EXPECT_THAT(why([&] { OfficeFile("docx", docx, {}, 4000); }), HasSubstr("more than 4000 bytes"));
 }
 
+TEST(OfficeRefuses, PropertiesThatAreRepeatedWithoutEnd) {
+  const std::string long_format = "<w:rPr><w:lang w:val=\"" + std::string(100'000, 'x') + "\"/></w:rPr>";
+  std::string symbols, runs;
+  for (int i = 0; i < 1000; ++i) symbols += "<w:sym/>", runs += "<w:r><w:t>dog</w:t></w:r><w:bookmarkEnd/>";
+  EXPECT_THAT(why_not("<w:p><w:r>" + long_format + symbols + "<w:t>dog</w:t></w:r></w:p>"), HasSubstr("properties that are too long"));
+  // Runs that look the same get the properties of the first: these texts become one.
+  const std::string done = translated_body("<w:p><w:r>" + long_format + "<w:t>dog</w:t></w:r>" + runs + "</w:p>");
+  EXPECT_LT(done.size(), 2'000'000u);
+  EXPECT_THAT(done, HasSubstr("DOGDOGDOG"));
+}
+
 // Runs of random formats, links, notes and breaks: whatever the model makes of the sentences, each text comes back once, each tag too, and
 // the result is well-formed.
 std::string random_paragraphs(Random& random, int& words) {
