@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/ascii.h"
 #include "base/error.h"
@@ -69,12 +70,14 @@ OfficeFile::OfficeFile(std::string_view format, std::string bytes, Languages lan
       languages_(std::move(languages)),
       archive_(span_of(bytes_), fmt::format("the {} file", format)),
       parts_(archive_.entries().size(), Part::copied),
+      most_(most),
       lines_(format == "xlsx") {
+  for (size_t i = 0; i < parts_.size(); ++i) by_name_[archive_.entries()[i].name].push_back(i);
   if (format == "epub")
     find_book_parts();
   else
     find_office_parts();
-  require_bounds(most);
+  require_bounds();
   for (size_t i = 0; i < parts_.size(); ++i) {
     first_units_.push_back(units_.size());
     const ZipEntry& e = archive_.entries()[i];
@@ -85,42 +88,49 @@ OfficeFile::OfficeFile(std::string_view format, std::string bytes, Languages lan
 }
 
 const ZipEntry* OfficeFile::entry(std::string_view name) const {
-  const auto found = std::ranges::find(archive_.entries(), name, &ZipEntry::name);
-  return found == archive_.entries().end() ? nullptr : &*found;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &archive_.entries()[found->second.front()];
 }
 
-std::string OfficeFile::read(std::string_view name) const {
+std::string OfficeFile::read(std::string_view name) {
   constexpr uint64_t kMost = 16 << 20;
   const ZipEntry* e = entry(name);
   if (e && e->size > kMost) throw DataError(fmt::format("{}: has {} bytes, more than any document needs", printable(e->name), e->size));
-  return e ? archive_.read(*e) : "";
+  if (!e) return "";
+  count(e->size);
+  return archive_.read(*e);
 }
 
 void OfficeFile::set_part(std::string_view name, Part part) {
-  for (size_t i = 0; i < parts_.size(); ++i)
-    if (archive_.entries()[i].name == name) parts_[i] = part;
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end() || parts_[found->second.front()] == part) return;
+  for (const size_t i : found->second) parts_[i] = part;
 }
 
-void OfficeFile::require_bounds(uint64_t most) const {
+void OfficeFile::count(uint64_t bytes) {
+  unpacked_ += bytes;
+  if (unpacked_ > most_) throw DataError(fmt::format("the document has more than {} bytes of text and tags; divide it", most_));
+}
+
+void OfficeFile::require_bounds() {
   constexpr uint64_t kMuch = 128 << 20, kMostExpansion = 200;
-  uint64_t all = 0;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const ZipEntry& e = archive_.entries()[i];
     if (parts_[i] == Part::copied) continue;
-    all += e.size;
     if (e.size > kMuch && e.size > e.packed_size * kMostExpansion)
       throw DataError(
           fmt::format("{}: {} bytes unpack to {}, as of no document that people write", printable(e.name), e.packed_size, e.size));
-    if (all > most) throw DataError(fmt::format("the document has more than {} bytes of text and tags; divide it", most));
+    count(e.size);
   }
 }
 
 void OfficeFile::find_office_parts() {
   if (read("META-INF/manifest.xml").find("encryption-data") != std::string::npos)
     throw DataError("the document is encrypted; save it without a password");
+  std::set<std::string> seen;
   for (const OfficePartName& part : office_part_names(read("[Content_Types].xml"), archive_.entries())) {
     if (part.use == OfficePartUse::columns) {
-      append_column_names(columns_, read(part.name), part.name);
+      if (seen.insert(part.name).second) append_column_names(columns_, read(part.name), part.name);
       continue;
     }
     set_part(part.name, part.use == OfficePartUse::languages ? Part::languages : Part::paragraphs);
@@ -129,7 +139,9 @@ void OfficeFile::find_office_parts() {
 }
 
 void OfficeFile::find_book_parts() {
+  std::set<std::string> seen;
   for (const std::string& package : book_packages(read("META-INF/container.xml"))) {
+    if (!seen.insert(package).second) continue;
     const std::string opf = read(package);
     if (opf.empty()) throw DataError(fmt::format("{} is missing in the book; make it again", printable(package)));
     set_part(package, Part::languages);

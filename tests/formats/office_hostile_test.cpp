@@ -68,6 +68,20 @@ TEST(OfficeRefuses, PropertiesThatAreRepeatedWithoutEnd) {
   EXPECT_THAT(done, HasSubstr("DOGDOGDOG"));
 }
 
+// Parts that are named again and again are read once, and parts that are read for their names count as those with text do.
+TEST(OfficeRefuses, PartsThatAreUnpackedWithoutEnd) {
+  const std::string table = "<table><tableColumn name=\"a\"/>" + std::string(2 << 20, ' ') + "</table>";
+  std::vector<std::pair<std::string, std::string>> types(20'000, {"t.xml", "spreadsheetml.table+xml"});
+  EXPECT_EQ(why([&] { OfficeFile("docx", docx_of("", {{"t.xml", table}}, types), {}); }), "");
+  types = {{"t.xml", "spreadsheetml.table+xml"}, {"u.xml", "spreadsheetml.table+xml"}};
+  const std::string two = docx_of("", {{"t.xml", table}, {"u.xml", table}}, types);
+  EXPECT_THAT(why([&] { OfficeFile("docx", two, {}, 3 << 20); }), HasSubstr("more than 3145728 bytes"));
+  std::string packages;
+  for (int i = 0; i < 20'000; ++i) packages += "<rootfile full-path=\"b.opf\"/>";
+  const std::string book = zip_of({{"META-INF/container.xml", "<c>" + packages + "</c>"}, {"b.opf", table}});
+  EXPECT_EQ(why([&] { OfficeFile("epub", book, {}); }), "");
+}
+
 // Runs of random formats, links, notes and breaks: whatever the model makes of the sentences, each text comes back once, each tag too, and
 // the result is well-formed.
 std::string random_paragraphs(Random& random, int& words) {
