@@ -11,11 +11,13 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kLineWidth = 42;     // columns of the longest line, as broadcasters ask for
-constexpr size_t kMostJoined = 6;      // cues that are translated as one,
-constexpr size_t kMostBytes = 600;     // and their bytes
-constexpr double kClauseShare = 0.08;  // of the text, by which a cut behind a clause may miss its place,
-constexpr double kMostBonus = 10;      // and columns, at the most
+constexpr int64_t kLineWidth = 42;                              // columns of the longest line, as broadcasters ask for
+constexpr size_t kMostJoined = 6;                               // cues that are translated as one,
+constexpr size_t kMostBytes = 600;                              // and their bytes
+constexpr double kClauseShare = 0.08;                           // of the text, by which a cut behind a clause may miss its place,
+constexpr double kMostBonus = 10;                               // and columns, at the most
+constexpr size_t kMostReopened = 20, kMostReopenedBytes = 400;  // tags that are open again on each line
+constexpr size_t kLongestTime = 40;                             // bytes of a tag with a time
 constexpr std::string_view kArrow = "-->";
 
 struct FileLine {
@@ -130,7 +132,7 @@ std::vector<std::string> cut_by_shares(std::string_view text, std::span<const in
   std::vector<std::string> pieces(shares.size());
   const std::vector<HtmlToken> tokens = scan_plain_tags(text);
   std::vector<size_t> open;
-  size_t piece = 0, begin = 0;
+  size_t piece = 0, begin = 0, reopened = 0;
   for (size_t t = 0; t <= tokens.size(); ++t) {
     const size_t end = t < tokens.size() ? tokens[t].end : text.size();
     const bool is_text = t < tokens.size() && tokens[t].kind == HtmlToken::text;
@@ -144,8 +146,11 @@ std::vector<std::string> cut_by_shares(std::string_view text, std::span<const in
     pieces[piece] += text.substr(begin, std::max(end, begin) - begin);
     begin = std::max(end, begin);
     if (t == tokens.size() || tokens[t].partner == SIZE_MAX) continue;
-    if (tokens[t].kind == HtmlToken::open) open.push_back(t);
-    if (tokens[t].kind == HtmlToken::close) std::erase(open, tokens[t].partner);
+    const size_t bytes = tokens[t].end - tokens[t].begin;
+    if (tokens[t].kind == HtmlToken::open && open.size() < kMostReopened && reopened + bytes <= kMostReopenedBytes)
+      open.push_back(t), reopened += bytes;
+    if (tokens[t].kind == HtmlToken::close && std::erase(open, tokens[t].partner) > 0)
+      reopened -= tokens[tokens[t].partner].end - tokens[tokens[t].partner].begin;
   }
   return pieces;
 }
@@ -195,10 +200,12 @@ void strip(std::string& text, std::string& front, std::string& back) {
 // characters of entities.
 std::string plain_webvtt(std::string_view text) {
   std::string plain;
+  size_t close = 0;  // the next ">"
   for (size_t at = 0; at < text.size();) {
     const std::string_view rest = text.substr(at);
-    const size_t end = rest.find('>');
-    const bool time = rest.size() > 1 && rest[0] == '<' && rest[1] >= '0' && rest[1] <= '9' && end != rest.npos &&
+    if (close < at) close = text.find('>', at);
+    const size_t end = close == text.npos || close < at ? rest.npos : close - at;
+    const bool time = rest.size() > 1 && rest[0] == '<' && rest[1] >= '0' && rest[1] <= '9' && end <= kLongestTime &&
                       rest.substr(0, end).find(':') != rest.npos;
     const bool look = rest.starts_with("<c>") || rest.starts_with("<c.") || rest.starts_with("</c>") || rest.starts_with("<lang") ||
                       rest.starts_with("</lang>");
@@ -233,6 +240,18 @@ std::string escaped_webvtt(std::string_view text) {
     }
   }
   return escaped;
+}
+
+// Line breaks as converters write them, \N, become spaces.
+std::string with_spaces_for_breaks(std::string_view text) {
+  std::string all;
+  for (size_t at = 0; at < text.size();) {
+    const size_t line = std::min(text.find("\\N", at), text.size());
+    all += text.substr(at, line - at);
+    if (line < text.size()) all += ' ';
+    at = line + 2;
+  }
+  return all;
 }
 
 // Whether a text ends a sentence, so that what follows is another one.
@@ -327,7 +346,7 @@ void Subtitles::add_part(size_t begin, size_t end, bool joins) {
   }
   std::replace(part.text.begin(), part.text.end(), '\t', ' ');
   if (webvtt_) part.text = plain_webvtt(part.text);
-  for (size_t line; (line = part.text.find("\\N")) != std::string::npos;) part.text.replace(line, 2, " ");  // as converters write it
+  part.text = with_spaces_for_breaks(part.text);
   strip(part.text, part.front, part.back);
   if (!has_letter(part.text)) return;
   part.characters = std::max<int64_t>(1, columns(part.text));
