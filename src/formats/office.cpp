@@ -22,20 +22,37 @@ constexpr size_t kMostPageBytes = size_t{1} << 20;  // of a piece of one
 
 std::span<const std::byte> span_of(std::string_view bytes) { return std::as_bytes(std::span(bytes)); }
 
+// Returns where a comment ends, or an element whose spaces or characters have a meaning of their own, if one begins at `at`; else `at`.
+size_t whole_end(std::string_view page, size_t at) {
+  constexpr std::string_view kWhole[] = {"pre", "script", "style"};
+  if (page.substr(at).starts_with("<!--")) return std::min(page.find("-->", at + 4), page.size());
+  const auto names = [&](size_t from, std::string_view name) {
+    const std::string_view here = page.substr(std::min(from, page.size()), name.size() + 1);
+    return here.size() > name.size() && !is_ascii_letter_or_digit(here.back()) &&
+           std::ranges::equal(here.substr(0, name.size()), name, {}, ascii_lower);
+  };
+  for (const std::string_view name : kWhole) {
+    if (!names(at + 1, name)) continue;
+    const size_t tag = page.find('>', at);
+    if (tag == std::string_view::npos) return page.size();
+    if (page[tag - 1] == '/') return at;
+    for (size_t end = page.find("</", tag); end != std::string_view::npos; end = page.find("</", end + 2))
+      if (names(end + 2, name)) return end;
+    return page.size();
+  }
+  return at;
+}
+
 // Returns where to divide a page: behind a paragraph or the like, from `kPageBytes` bytes on; its end if that is near.
 size_t piece_end(std::string_view page, size_t begin) {
   constexpr std::string_view kEnds[] = {"</p>", "</div>", "</li>", "</td>", "</h1>", "</h2>", "</h3>", "</dd>", "<br/>", "<br />"};
   if (page.size() - begin <= 2 * kPageBytes) return page.size();
-  for (size_t at = page.find('<', begin + kPageBytes); at != std::string_view::npos; at = page.find('<', at + 1)) {
-    const bool far = at - begin > kMostPageBytes;  // then in the middle of a paragraph
-    for (const std::string_view mark : kEnds) {
-      if (!far && !page.substr(at).starts_with(mark)) continue;
-      const size_t end = far ? at : at + mark.size();
-      const std::string_view piece = page.substr(begin, end - begin);  // in a comment there may be anything
-      const size_t comment = piece.rfind("<!--");
-      if (comment == std::string_view::npos || piece.find("-->", comment) != std::string_view::npos) return end;
-      break;
-    }
+  for (size_t at = page.find('<', begin); at != std::string_view::npos; at = page.find('<', at + 1)) {
+    if (at > begin && at - begin > kMostPageBytes) return at;  // in the middle of a paragraph
+    for (const std::string_view mark : kEnds)
+      if (at - begin >= kPageBytes && page.substr(at).starts_with(mark)) return at + mark.size();
+    at = whole_end(page, at);
+    if (at == page.size()) break;
   }
   return page.size();
 }

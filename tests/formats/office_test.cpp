@@ -252,5 +252,27 @@ TEST(OfficeBook, LargePages) {
   EXPECT_EQ(dogs, 60'000u);
 }
 
+// They are not divided within what must stay whole.
+TEST(OfficeBook, LargePagesWithCommentsAndScripts) {
+  std::string text, many;
+  for (int i = 0; i < 20'000; ++i) text += "<p>dog</p>\n", many += "</p> <br/>";
+  const std::string opf = "<package><manifest><item href=\"p.xhtml\" media-type=\"text/html\"/></manifest></package>";
+  using Pair = std::pair<std::string, std::string>;
+  for (const auto& [open, close] :
+       {Pair("<!--", "-->"), Pair("<pre>", "</pre>"), Pair("<SCRIPT a='b'>", "</SCRIPT>"), Pair("<style>", "</style>")}) {
+    const std::string page = "<script/>" + text + open + many + close + text;
+    const OfficeFile file("epub",
+                          zip_of({{"META-INF/container.xml", "<c><rootfile full-path=\"b.opf\"/></c>"}, {"b.opf", opf}, {"p.xhtml", page}}),
+                          {"en", "de", {}});
+    EXPECT_EQ(file.units().size(), 3u);
+    std::string all;
+    for (const TextUnit& unit : file.units()) {
+      EXPECT_EQ(unit.text.find(open) == std::string::npos, unit.text.find(close) == std::string::npos) << open;
+      all += unit.text;
+    }
+    EXPECT_EQ(all, page) << open;
+  }
+}
+
 }  // namespace
 }  // namespace starling
