@@ -36,8 +36,8 @@ size_t number_of(std::string_view tag) {
 }  // namespace
 
 size_t OfficeParagraph::format(const Format& format) {
-  for (size_t i = 0; i < formats_.size(); ++i)
-    if (formats_[i].key == format.key) return i;
+  const auto [place, fresh] = numbers_.emplace(format.key, formats_.size());
+  if (!fresh) return place->second;
   formats_.push_back(format);
   lengths_.push_back(0);
   return formats_.size() - 1;

@@ -3,6 +3,7 @@
 // <k>. Each tag has a number.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,8 @@ class OfficeParagraph {
   void append_text(std::string& out, std::string_view xml, const Format& format) const;
 
   std::vector<Format> formats_;
-  std::vector<size_t> lengths_;  // bytes of text in each format
+  std::map<std::string, size_t> numbers_;  // of the formats, by their keys
+  std::vector<size_t> lengths_;            // bytes of text in each format
   std::vector<Item> items_;
   std::vector<size_t> groups_;   // the format of each <g>; their numbers follow those of the items
   size_t first_ = 0, last_ = 0;  // the items from the first text to the last; those around them keep their places

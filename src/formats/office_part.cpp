@@ -14,6 +14,7 @@ namespace starling {
 namespace {
 
 constexpr size_t kMostNested = 50;      // paragraphs within paragraphs
+constexpr size_t kMostFields = 100;     // that are open
 constexpr size_t kMostParts = 100'000;  // of a paragraph
 constexpr size_t kSpare = 1 << 20;      // bytes of properties that are repeated, beside four times those of the part
 
@@ -343,6 +344,7 @@ class OfficeRewriter {
     if (type == "begin") {
       s.field += bytes;
       fields_.emplace_back();
+      if (fields_.size() > kMostFields) xml_.broken(fmt::format("more than {} fields are open", kMostFields));
     } else if (type == "separate" && !fields_.empty()) {
       Field& field = fields_.back();
       const bool outermost = fields_.size() == 1 || fields_[fields_.size() - 2].translated;

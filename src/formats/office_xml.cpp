@@ -114,7 +114,7 @@ void OfficeXml::read_markup() {
 }
 
 void OfficeXml::bind_prefixes() {
-  constexpr size_t kMostBindings = 10'000;
+  constexpr size_t kMostBindings = 200;
   if (bytes().find("xmlns") == std::string_view::npos) return;
   each_attribute(bytes(), [&](std::string_view name, Range value) {
     if (!name.starts_with("xmlns") || (name.size() > 5 && name[5] != ':')) return true;

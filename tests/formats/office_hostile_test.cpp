@@ -82,6 +82,18 @@ TEST(OfficeRefuses, PartsThatAreUnpackedWithoutEnd) {
   EXPECT_EQ(why([&] { OfficeFile("epub", book, {}); }), "");
 }
 
+TEST(OfficeRefuses, FieldsAndNamespacesWithoutEnd) {
+  std::string fields, spaces, formats;
+  for (int i = 0; i < 300; ++i) {
+    fields += "<w:p><w:r><w:fldChar w:fldCharType=\"begin\"/></w:r></w:p>";
+    spaces += " xmlns:a" + std::to_string(i) + kWordSpace.substr(8);
+  }
+  EXPECT_THAT(why_not(fields), HasSubstr("more than 100 fields are open"));
+  EXPECT_THAT(why_not("<w:p" + spaces + "/>"), HasSubstr("too many namespaces"));
+  for (int i = 0; i < 20'000; ++i) formats += "<w:r><w:rPr><w:sz w:val=\"" + std::to_string(i) + "\"/></w:rPr><w:t>dog</w:t></w:r>";
+  EXPECT_EQ(why_not("<w:p>" + formats + "</w:p>"), "");  // each format is found at once
+}
+
 // Runs of random formats, links, notes and breaks: whatever the model makes of the sentences, each text comes back once, each tag too, and
 // the result is well-formed.
 std::string random_paragraphs(Random& random, int& words) {
