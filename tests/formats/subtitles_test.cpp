@@ -161,12 +161,12 @@ TEST(Subtitles, NothingIsLostWhateverTheFile) {
 // Neither time nor memory grows with the square of a text. (A text of this size took minutes, or gigabytes.)
 TEST(Subtitles, HostileTextsTakeWhatTheirSizeTakes) {
   const std::string begin = "00:00:01,000 --> 00:00:03,500\n";
-  std::string marks, breaks, tags, words;
+  std::string marks, breaks, tags, words, ends;
   for (int i = 0; i < 300'000; ++i) marks += "<1", breaks += "a\\N";
-  for (int i = 0; i < 3000; ++i) tags += "<font color=\"" + std::to_string(i) + "\">", words += "many words ";
+  for (int i = 0; i < 3000; ++i) tags += "<font color=\"" + std::to_string(i) + "\">", words += "many words ", ends += "</font>";
   EXPECT_EQ(texts_of(Subtitles("WEBVTT\n\n" + begin + "a " + marks)).size(), marks.size() + 3);
   EXPECT_EQ(texts_of(Subtitles(begin + breaks + "b")).size(), 600'002u);
-  const Subtitles deep(begin + "x " + tags + words);
+  const Subtitles deep(begin + "x " + tags + words + ends);
   const std::string done = assembled(deep, texts_of(deep));
   EXPECT_LT(done.size(), 20 * (tags.size() + words.size()));
   EXPECT_THAT(done, HasSubstr("<font color=\"2999\">"));
