@@ -114,13 +114,16 @@ TEST_F(DocumentProgram, KnowsFormatsByTheirNamesAndFirstBytes) {
   EXPECT_EQ(translate("--document --format text -i part.html").text.find(dog + "</p>"), std::string::npos);
   write("a.xml", "<?xml version='1.0'?><a><b>Red dog.</b><b>Blue cat.</b></a>");
   EXPECT_EQ(translate("--document -i a.xml").text, "<?xml version='1.0'?><a><b>" + dog + "</b><b>" + cat + "</b></a>");
-  write("a.md", "Red dog.\n"), write("b", "<?xml version='1.0'?>\n<xliff version='1.2'/>");
-  for (const auto& [file, name] : {std::pair("a.md", "Markdown"), {"b", "XLIFF"}}) {
+  write("b", "<?xml version='1.0'?>\n<xliff version='1.2'/>"), write("a.md", "# Red dog.\n");
+  EXPECT_EQ(translate("--document -i b").text, "<?xml version='1.0'?>\n<xliff version='1.2'/>");
+  EXPECT_EQ(translate("--document -i a.md").text, "# " + dog + "\n");
+  write("a.rst", "Red dog.\n"), write("c", "\\documentclass{article}");
+  for (const auto& [file, name] : {std::pair("a.rst", "reStructuredText"), {"c", "LaTeX"}}) {
     const ShellOutcome o = translate(std::string("--document -i ") + file);
     EXPECT_EQ(o.status, 2);
     EXPECT_THAT(o.text, HasSubstr(std::string(file) + ": " + name + " format is not supported yet; --format text"));
   }
-  EXPECT_EQ(translate("--document --format text -i a.md").text, dog + "\n");
+  EXPECT_EQ(translate("--document --format text -i a.rst").text, dog + "\n");
 }
 
 TEST_F(DocumentProgram, RefusesWhatHasNoMeaning) {
