@@ -53,7 +53,6 @@ class Workers::Searches {
 
 Workers::Workers(const LoadedModel& model, Scheduler& scheduler, BatchingEvents& events, int nice)
     : vocabularies_(model.description.vocabularies),
-      speller_(vocabularies_.target()),
       scheduler_(scheduler),
       events_(events),
       nice_(nice),
@@ -107,10 +106,15 @@ void Workers::join(Searches& searches, Scheduler::Work work) {
     }
     events_.count("starling_tokens_total", "side=\"source\"", static_cast<double>(source.size()));
     SearchOptions options = options_for(source, vocabularies_.source(), s.options);
-    if (options.glossary && s.form == SentenceForm::text) options = speller_.with_terms(std::move(options), s.text);
+    if (options.glossary && s.form == SentenceForm::text) options = speller().with_terms(std::move(options), s.text);
     if (options.terms) s.on_token = {};  // it may be searched for twice
     searches.of(s.lane).add(s.key, std::move(source), options, {}, std::move(s.on_token));
   }
+}
+
+const TermSpeller& Workers::speller() {
+  std::call_once(asked_for_terms_, [this] { speller_.emplace(vocabularies_.target()); });
+  return *speller_;
 }
 
 void Workers::step(Search& search) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -27,9 +29,11 @@ class Workers {
   void work(int worker, Model& model);
   void join(Searches& searches, Scheduler::Work work);
   void step(Search& search);
+  const TermSpeller& speller();
 
   const Vocabularies& vocabularies_;
-  const TermSpeller speller_;
+  std::once_flag asked_for_terms_;
+  std::optional<TermSpeller> speller_;  // made for the first request that has a glossary
   Scheduler& scheduler_;
   BatchingEvents& events_;
   const int nice_;

@@ -172,14 +172,14 @@ std::vector<std::string> cut_beginnings(std::vector<std::string>& lines, const s
 }
 
 // Returns the beginnings of the next lines, in the same way. There must be as many as lines in all.
-std::vector<std::string> next_beginnings(std::optional<LineReader>& file, std::vector<std::string>& lines, std::string& wrong) {
+std::vector<std::string> next_beginnings(LineReader& file, std::vector<std::string>& lines, std::string& wrong) {
   std::vector<std::string> beginnings;
   std::string_view line;
-  while (file && beginnings.size() < lines.size() && file->next(line)) beginnings.emplace_back(line);
-  if (file && beginnings.size() < lines.size())
-    wrong = fmt::format("{}: {} for more lines of input; give one for each, which may be empty", file->path(),
-                        counted(file->line_number(), "beginning"));
-  if (file) lines.resize(beginnings.size());
+  while (beginnings.size() < lines.size() && file.next(line)) beginnings.emplace_back(line);
+  if (beginnings.size() < lines.size())
+    wrong = fmt::format("{}: {} for more lines of input; give one for each, which may be empty", file.path(),
+                        counted(file.line_number(), "beginning"));
+  lines.resize(beginnings.size());
   return beginnings;
 }
 
@@ -282,7 +282,7 @@ void run_translate(const TranslateArguments& a) {
       std::vector<std::string> beginnings;
       const bool named = a.inputs.size() == 1 && a.inputs[0] != "-";
       if (a.tsv) beginnings = cut_beginnings(lines, named ? a.inputs[0] : "input", output.count() + 1, wrong);
-      if (prefixes) beginnings = next_beginnings(prefixes, lines, wrong);
+      if (prefixes) beginnings = next_beginnings(*prefixes, lines, wrong);
       const bool texts = !a.all_lines && !a.form.source_pieces && !a.form.target_pieces;
       const std::vector<std::string> kept = texts ? take_lines_without_letters(lines, beginnings) : std::vector<std::string>(lines.size());
       auto translations = translator.translate(lines, beginnings);

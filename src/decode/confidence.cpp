@@ -23,11 +23,6 @@ double certainty(double log_probability) {
   return -std::log1p(kLeast - std::exp(std::min(log_probability, 0.0)));
 }
 
-bool is_unspaced(char32_t c) {
-  const Script script = script_of(c);
-  return script != Script::other && script != Script::hangul;
-}
-
 bool has_unspaced(std::string_view word) {
   while (!word.empty()) {
     const DecodedCodePoint c = decode_utf8_at(word);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "formats/file_format.h"
 
 namespace starling {
 namespace {
@@ -30,10 +31,10 @@ std::unique_ptr<UnitFile> open_named(const std::string& format, const std::strin
 void DocumentTranslation::translate(const std::string& whole, const std::string& format, const std::string& path, const Write& write) {
   begun_ = ends_ = 0;
   if (const auto file = open_named(format, whole, languages_, path)) return translate_units(*file, write);
-  const bool tagged = format != "text";
-  TextUnit unit{.format = format == "html" ? DocumentFormat::html : tagged ? DocumentFormat::xml : DocumentFormat::text};
+  const bool plain = format == "text";
+  TextUnit unit{.format = text_format(format)};
   for (size_t begin = 0; begin < whole.size();) {
-    const size_t line = tagged || whole.size() - begin <= kPiece ? std::string::npos : whole.find('\n', begin + kPiece);
+    const size_t line = !plain || whole.size() - begin <= kPiece ? std::string::npos : whole.find('\n', begin + kPiece);
     const size_t end = line == std::string::npos ? whole.size() : line + 1;
     unit.text = whole.substr(begin, end - begin);
     int64_t sentences = 0;

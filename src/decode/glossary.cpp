@@ -19,11 +19,6 @@
 namespace starling {
 namespace {
 
-bool has_no_spaces(char32_t c) {
-  const Script script = script_of(c);
-  return script != Script::other && script != Script::hangul;
-}
-
 // Letters, digits and the marks on them.
 bool is_of_word(char32_t c) {
   const CharacterClass kind = character_class(c);
@@ -33,7 +28,7 @@ bool is_of_word(char32_t c) {
 // Whether a word may end before this character and begin with it.
 bool is_limit(std::u32string_view text, size_t at) {
   if (at == 0 || at == text.size()) return true;
-  return !is_of_word(text[at - 1]) || !is_of_word(text[at]) || has_no_spaces(text[at - 1]) || has_no_spaces(text[at]);
+  return !is_of_word(text[at - 1]) || !is_of_word(text[at]) || is_unspaced(text[at - 1]) || is_unspaced(text[at]);
 }
 
 char32_t lower(char32_t c) {
@@ -44,17 +39,6 @@ char32_t lower(char32_t c) {
 std::u32string capitalised(std::u32string text) {
   if (!text.empty()) text.replace(0, 1, to_upper(text.substr(0, 1)));
   return text;
-}
-
-// With one space for any white space, and none at the ends.
-std::u32string squeezed(std::string_view text) {
-  const std::u32string characters = decode_utf8(text);
-  std::u32string all;
-  for (const std::u32string_view word : split_on_space(characters)) {
-    if (!all.empty()) all += U' ';
-    all += word;
-  }
-  return all;
 }
 
 // How the letters of a term stand in a text.
@@ -86,7 +70,7 @@ std::shared_ptr<const Glossary> Glossary::parse(std::string_view text, const std
     std::vector<std::u32string> fields;
     for (size_t begin = 0, tab; begin <= line.size(); begin = tab + 1) {
       tab = std::min(line.find('\t', begin), line.size());
-      fields.push_back(squeezed(line.substr(begin, tab - begin)));
+      fields.push_back(decode_utf8(with_single_spaces(line.substr(begin, tab - begin))));
     }
     if (fields.size() == 1 && fields[0].empty()) continue;
     if (fields.size() == 1) throw wrong("a line has a term, a tab and its translation, but this one has no tab");
@@ -123,7 +107,7 @@ std::shared_ptr<const Glossary> Glossary::parse(std::string_view text, const std
 std::shared_ptr<const Glossary> Glossary::load(const std::string& path) { return parse(read_text_file(path), path); }
 
 std::vector<std::vector<std::string>> Glossary::terms_in(std::string_view sentence) const {
-  const std::u32string text = squeezed(sentence);
+  const std::u32string text = decode_utf8(with_single_spaces(sentence));
   std::vector<std::vector<std::string>> terms;
   for (size_t begin = 0; begin < text.size() && terms.size() < Terms::kMost;) {
     const Entry* best = nullptr;
@@ -166,9 +150,9 @@ TermSpeller::TermSpeller(const Vocabulary& target) : target_(target), by_word_(t
     const bool goes_on = by_word_ && piece.ends_with(U"@@");
     const bool special = piece.empty() || piece.front() == U'<';  // <0xE4>, </s>
     shapes->continues.push_back(!special && !by_word_ && is_of_word(piece.front()) && piece.front() != U'\u2581' &&
-                                !has_no_spaces(piece.front()));
+                                !is_unspaced(piece.front()));
     shapes->opens.push_back(!special && !goes_on &&
-                            (by_word_ || !is_of_word(piece.back()) || piece.back() == U'\u2581' || has_no_spaces(piece.back())));
+                            (by_word_ || !is_of_word(piece.back()) || piece.back() == U'\u2581' || is_unspaced(piece.back())));
     shapes->ends.push_back(!special && !goes_on && is_final_mark(piece.back()));
     shapes->counts.push_back(!special && character_class(piece.back()) == CharacterClass::number);
   }
@@ -180,7 +164,7 @@ void TermSpeller::add_spellings(const std::string& text, std::vector<Terms::Spel
     return !ids.empty() && std::find(ids.begin(), ids.end(), target_.unk()) == ids.end();
   };
   const std::u32string letters = decode_utf8(text);
-  const bool loose = has_no_spaces(letters.front());
+  const bool loose = is_unspaced(letters.front());
   std::vector<int32_t> usual = target_.encode(text), inner = target_.encode("(" + text);
   if (!known(usual)) return;
   if (by_word_) return spellings.push_back({std::move(usual), true, loose});

@@ -34,10 +34,8 @@ void Search::add(int64_t key, std::vector<int32_t> source, const SearchOptions& 
         options.beam);
   if ((options.repetition_penalty != 1 || options.prefix_bias > 0) && (!others_.empty() || is_spread(shard_.group)))
     throw ConfigError("repetition-penalty and prefix-bias work with one model that is not divided among ranks; leave them out");
-  if (options.terms && (!others_.empty() || is_spread(shard_.group)))
-    throw ConfigError("a glossary works with one model that is not divided among ranks; leave it out");
-  if (options.terms && (options.repetition_penalty != 1 || options.prefix_bias > 0))
-    throw ConfigError("a glossary does not go with repetition-penalty and prefix-bias; leave these out");
+  CHECK(!options.terms || (others_.empty() && !is_spread(shard_.group) && options.repetition_penalty == 1 && options.prefix_bias == 0),
+        "terms in a search that cannot place them");
   joining_.push_back({key, std::move(source), options, std::move(for_others), std::move(on_token), false});
 }
 

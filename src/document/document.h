@@ -26,6 +26,7 @@ struct DocumentOptions {
   SentenceEnds ends = SentenceEnds::usual;
   TagRules tags;
   std::shared_ptr<const OwnPlaceholders> own_placeholders;  // null: only those of find_placeholders()
+  bool operator==(const DocumentOptions&) const = default;
 };
 
 class Document {

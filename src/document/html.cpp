@@ -26,37 +26,9 @@ bool equal_letters(std::string_view a, std::string_view small) {
   return a.size() == small.size() && std::equal(a.begin(), a.end(), small.begin(), [](char x, char y) { return ascii_lower(x) == y; });
 }
 
-// Returns the value of an attribute of a tag; "" if it has none.
-std::string_view attribute(std::string_view tag, std::string_view name) {
-  size_t at = 1;
-  while (at < tag.size() && !is_ascii_space(tag[at])) ++at;
-  while (at < tag.size()) {
-    while (at < tag.size() && (is_ascii_space(tag[at]) || tag[at] == '/' || tag[at] == '>')) ++at;
-    const size_t key = at;
-    while (at < tag.size() && !is_ascii_space(tag[at]) && tag[at] != '=' && tag[at] != '>') ++at;
-    const std::string_view found = tag.substr(key, at - key);
-    while (at < tag.size() && is_ascii_space(tag[at])) ++at;
-    if (at >= tag.size() || tag[at] != '=') continue;
-    ++at;
-    while (at < tag.size() && is_ascii_space(tag[at])) ++at;
-    if (at >= tag.size()) break;
-    size_t value = at, end;
-    if (tag[at] == '"' || tag[at] == '\'') {
-      ++value;
-      end = std::min(tag.find(tag[at], value), tag.size());
-      at = end + 1;
-    } else {
-      while (at < tag.size() && !is_ascii_space(tag[at]) && tag[at] != '>') ++at;
-      end = at;
-    }
-    if (equal_letters(found, name)) return tag.substr(value, end - value);
-  }
-  return "";
-}
-
 bool keeps_its_text(std::string_view tag) {
-  if (equal_letters(attribute(tag, "translate"), "no")) return true;
-  for (const std::string_view word : split_on_space(attribute(tag, "class")))
+  if (equal_letters(tag_attribute(tag, "translate"), "no")) return true;
+  for (const std::string_view word : split_on_space(tag_attribute(tag, "class")))
     if (word == "notranslate") return true;
   return false;
 }
@@ -225,6 +197,33 @@ class Scanner {
 };
 
 }  // namespace
+
+std::string_view tag_attribute(std::string_view tag, std::string_view name) {
+  size_t at = 1;
+  while (at < tag.size() && !is_ascii_space(tag[at])) ++at;
+  while (at < tag.size()) {
+    while (at < tag.size() && (is_ascii_space(tag[at]) || tag[at] == '/' || tag[at] == '>')) ++at;
+    const size_t key = at;
+    while (at < tag.size() && !is_ascii_space(tag[at]) && tag[at] != '=' && tag[at] != '>') ++at;
+    const std::string_view found = tag.substr(key, at - key);
+    while (at < tag.size() && is_ascii_space(tag[at])) ++at;
+    if (at >= tag.size() || tag[at] != '=') continue;
+    ++at;
+    while (at < tag.size() && is_ascii_space(tag[at])) ++at;
+    if (at >= tag.size()) break;
+    size_t value = at, end;
+    if (tag[at] == '"' || tag[at] == '\'') {
+      ++value;
+      end = std::min(tag.find(tag[at], value), tag.size());
+      at = end + 1;
+    } else {
+      while (at < tag.size() && !is_ascii_space(tag[at]) && tag[at] != '>') ++at;
+      end = at;
+    }
+    if (equal_letters(found, name)) return tag.substr(value, end - value);
+  }
+  return "";
+}
 
 std::vector<HtmlToken> scan_html(std::string_view text, const TagRules& rules) { return Scanner(text, false, rules).scan(); }
 

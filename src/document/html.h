@@ -28,6 +28,7 @@ struct TagRules {
   Names separating;     // sentences never continue across them
   Names within;         // sentences always continue across them
   bool outline = true;  // for XML: elements separate sentences if their parent (or the top level) has no text of its own
+  bool operator==(const TagRules&) const = default;
 };
 
 /// Returns the tokens of a text in order; together they cover all of it. Takes linear time.
@@ -36,6 +37,9 @@ std::vector<HtmlToken> scan_html(std::string_view text, const TagRules& rules = 
 /// The same for XML, where names have no predefined meaning: elements are void, raw or untranslated only by the rules. CDATA sections stay
 /// as they are.
 std::vector<HtmlToken> scan_xml(std::string_view text, const TagRules& rules = {});
+
+/// Returns the value of an attribute of a tag, whose name is given in lower case, as it is written; "" if it has none.
+std::string_view tag_attribute(std::string_view tag, std::string_view name);
 
 struct HtmlEntity {
   std::string text;   // UTF-8; "" for a name that is unknown

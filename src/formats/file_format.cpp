@@ -49,6 +49,10 @@ constexpr Known kKnown[] = {
 
 }  // namespace
 
+DocumentFormat text_format(std::string_view format) {
+  return format == "html" ? DocumentFormat::html : format == "xml" ? DocumentFormat::xml : DocumentFormat::text;
+}
+
 std::vector<std::string> document_formats() {
   std::vector<std::string> all{"auto", "text",       "html",    "xml",     "subtitles", "xliff", "markdown", "po",
                                "json", "properties", "strings", "android", "resx",      "qt",    "yaml"};

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "document/document.h"
+
 namespace starling {
 
 /// The formats that documents may have: "auto" and what file_format() returns.
@@ -12,6 +14,9 @@ std::vector<std::string> document_formats();
 
 /// Returns the endings of the names of files in these formats: ".txt", ".docx" and so on.
 std::vector<std::string> document_endings();
+
+/// Returns how the text of a format that is one text is read: of "text", "html" and "xml".
+DocumentFormat text_format(std::string_view format);
 
 /// Returns "text", "html", "xml" or the format of a file of units (unit_file.h). Throws ConfigError for a format that would be ruined if it
 /// were read as one of these.

@@ -12,18 +12,10 @@
 #include "document/html.h"
 #include "text/languages.h"
 #include "text/unicode.h"
+#include "units/xml_elements.h"
 
 namespace starling {
 namespace {
-
-std::string with_single_spaces(std::string_view text) {
-  std::string out;
-  for (const std::string_view word : split_on_space(text)) {
-    if (!out.empty()) out += ' ';
-    out += word;
-  }
-  return out;
-}
 
 // Returns text of UTF-16, which begins with a byte order mark, in UTF-8; other text as it is.
 std::string in_utf8(std::string text) {
@@ -44,19 +36,6 @@ std::string in_utf8(std::string text) {
   return out;
 }
 
-// Returns the value of an attribute of a tag, with its entities as they are; "" if it has none.
-std::string attribute_of(std::string_view tag, std::string_view name) {
-  for (size_t at = tag.find(name); at != std::string_view::npos; at = tag.find(name, at + 1)) {
-    size_t value = at + name.size();
-    if (at == 0 || !is_unicode_space(static_cast<unsigned char>(tag[at - 1]))) continue;
-    while (value < tag.size() && (tag[value] == ' ' || tag[value] == '=')) ++value;
-    if (value >= tag.size() || (tag[value] != '"' && tag[value] != '\'')) continue;
-    const size_t end = tag.find(tag[value], value + 1);
-    if (end != std::string_view::npos) return std::string(tag.substr(value + 1, end - value - 1));
-  }
-  return "";
-}
-
 // Elements that stand for formatting of the original; what is in them is no text.
 const std::set<std::string, std::less<>> kNoText{"bpt", "ept", "ph", "it", "ut"};
 
@@ -74,22 +53,16 @@ std::vector<Segment> segments_of(std::string_view unit) {
     const HtmlToken& t = tokens[i];
     const std::string_view bytes = unit.substr(t.begin, t.end - t.begin);
     if (t.kind == HtmlToken::open && t.name == "tuv") {
-      const std::string language = attribute_of(bytes, "xml:lang");
-      segments.push_back({main_language(language.empty() ? attribute_of(bytes, "lang") : language), ""});
+      const std::string_view language = tag_attribute(bytes, "xml:lang");
+      segments.push_back({main_language(language.empty() ? tag_attribute(bytes, "lang") : language), ""});
     } else if ((t.kind == HtmlToken::open || t.kind == HtmlToken::close) && t.name == "seg") {
       within = t.kind == HtmlToken::open && !segments.empty();
     } else if (within && t.kind == HtmlToken::open && kNoText.contains(t.name) && t.partner != SIZE_MAX) {
       skip = std::max(skip, t.partner);
-    } else if (within && i > skip && (t.kind == HtmlToken::text || bytes.starts_with("<![CDATA["))) {
-      if (t.kind != HtmlToken::text) {
-        segments.back().text += bytes.substr(9, bytes.size() - std::min<size_t>(bytes.size(), 12));
-        continue;
-      }
-      for (size_t at = 0; at < bytes.size();) {
-        const HtmlEntity entity = bytes[at] == '&' ? html_entity(bytes.substr(at)) : HtmlEntity{};
-        segments.back().text += entity.length > 0 ? entity.text : bytes.substr(at, 1);
-        at += std::max<size_t>(entity.length, 1);
-      }
+    } else if (within && i > skip && t.kind == HtmlToken::text) {
+      segments.back().text += xml_text(bytes);
+    } else if (within && i > skip && bytes.starts_with(kCdata)) {
+      segments.back().text += bytes.substr(kCdata.size(), bytes.size() - std::min(bytes.size(), kCdata.size() + 3));
     }
   }
   return segments;
@@ -143,7 +116,7 @@ void TranslationMemory::read_lines(std::string_view text, const std::string& nam
 void TranslationMemory::read_tmx(std::string_view text, const std::string& name, std::string source, std::string target) {
   const size_t header = text.find("<header");
   if (source.empty() && header != std::string_view::npos)
-    source = main_language(attribute_of(text.substr(header, text.find('>', header) - header), "srclang"));
+    source = main_language(tag_attribute(text.substr(header, text.find('>', header) - header), "srclang"));
   std::set<std::string> languages;
   for (size_t at = text.find("<tu"); at != std::string_view::npos;) {
     const char after = at + 3 < text.size() ? text[at + 3] : '\0';

@@ -58,6 +58,12 @@ std::optional<std::string> RequestValues::text(const std::string& name) const {
   return value;
 }
 
+std::string RequestValues::required(const std::string& name) const {
+  auto value = text(name);
+  if (!value) throw ApiError(400, fmt::format("Invalid request: missing {} parameter", name));
+  return *std::move(value);
+}
+
 std::vector<std::string> RequestValues::texts(const std::string& name, bool& list) const {
   std::vector<std::string> all;
   list = false;

@@ -40,6 +40,8 @@ class RequestValues {
   bool has(const std::string& name) const;
   // Returns the first value; nothing if it is missing, null or empty.
   std::optional<std::string> text(const std::string& name) const;
+  // The same of one that must be there; throws ApiError 400, as LibreTranslate does, if it is missing.
+  std::string required(const std::string& name) const;
   // Returns all values of a list or of a repeated field; sets `list` to whether it was a JSON list.
   std::vector<std::string> texts(const std::string& name, bool& list) const;
   std::optional<int64_t> integer(const std::string& name) const;

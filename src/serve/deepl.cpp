@@ -100,6 +100,12 @@ void read_document_options(const RequestValues& values, TextQuery& query) {
 
 }  // namespace
 
+std::string specified(const RequestValues& values, const char* parameter) {
+  auto value = values.text(parameter);
+  if (!value) throw ApiError(400, fmt::format("Value for '{}' not specified", parameter));
+  return *std::move(value);
+}
+
 std::string known_language(const std::string& asked, std::span<const Direction> models, const char* parameter) {
   const std::vector<std::string> codes = nearest_languages(languages_of(models), asked);
   if (codes.empty()) throw ApiError(400, fmt::format("Value for '{}' not supported: {}", parameter, asked));
@@ -114,11 +120,10 @@ TextQuery parse_deepl(const HttpRequest& request, std::span<const Direction> mod
   query.texts = values.texts("text", query.list);
   query.list = true;
   if (query.texts.empty()) throw ApiError(400, "Parameter 'text' not specified");
-  const auto target = values.text("target_lang");
-  if (!target) throw ApiError(400, "Value for 'target_lang' not specified");
+  const std::string target = specified(values, "target_lang");
   const auto source = values.text("source_lang");
   query.source = source ? known_language(*source, models, "source_lang") : "auto";
-  query.target = known_language(*target, models, "target_lang");
+  query.target = known_language(target, models, "target_lang");
   read_document_options(values, query);
   refuse_what_no_model_can(values);
   query.glossary_id = values.text("glossary_id").value_or("");

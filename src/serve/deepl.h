@@ -21,6 +21,9 @@ HttpResponse deepl_usage(int64_t characters);
 // Answers GET /v2/glossary-language-pairs: all directions with a model of their own.
 HttpResponse deepl_glossary_pairs(std::span<const Direction> models);
 
+// Returns a parameter that must be there. Throws ApiError 400 naming it.
+std::string specified(const RequestValues& values, const char* parameter);
+
 // Returns the models' code for a language, or `asked` itself if several codes match, since one of them may have a model for both languages.
 // Throws ApiError 400 naming the parameter for a language that no model has.
 std::string known_language(const std::string& asked, std::span<const Direction> models, const char* parameter);

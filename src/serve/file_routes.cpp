@@ -74,12 +74,6 @@ std::string own_address(const HttpRequest& request) {
   return plain ? fmt::format("{}://{}", request.header("x-forwarded-proto") == "https" ? "https" : "http", host) : "";
 }
 
-std::string required_value(const RequestValues& values, const char* name) {
-  const auto value = values.text(name);
-  if (!value) throw ApiError(400, fmt::format("Invalid request: missing {} parameter", name));
-  return *value;
-}
-
 }  // namespace
 
 FileQuery parse_translate_file(const HttpRequest& request) {
@@ -89,7 +83,7 @@ FileQuery parse_translate_file(const HttpRequest& request) {
   if (!bytes || !name)
     throw ApiError(400,
                    "Invalid request: missing file parameter; send it as a file in a form (multipart/form-data), as curl -F file=@NAME");
-  FileQuery query{plain_name(*name), "", required_value(values, "source"), required_value(values, "target")};
+  FileQuery query{plain_name(*name), "", values.required("source"), values.required("target")};
   if (query.name.empty() || bytes->empty()) throw ApiError(400, "Invalid request: empty file");
   for (const std::string& code : {query.source, query.target})
     if (code.size() > 40 || (code != "auto" && !is_language_code(comparable_language(code))))
@@ -120,9 +114,8 @@ FileQuery parse_deepl_document(const HttpRequest& request, std::span<const Direc
   query.name = plain_name(values.text("filename").value_or(sent ? *sent : ""));
   if (query.name.empty()) throw ApiError(400, "Parameter 'filename' not specified; the name of the file has its format");
   if (bytes->empty()) throw ApiError(400, "Invalid file data: it is empty");
-  const auto target = values.text("target_lang"), source = values.text("source_lang");
-  if (!target) throw ApiError(400, "Value for 'target_lang' not specified");
-  query.target = known_language(*target, models, "target_lang");
+  query.target = known_language(specified(values, "target_lang"), models, "target_lang");
+  const auto source = values.text("source_lang");
   query.source = source ? known_language(*source, models, "source_lang") : "auto";
   refuse_document_options(values);
   query.glossary_id = values.text("glossary_id").value_or("");

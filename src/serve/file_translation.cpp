@@ -42,17 +42,13 @@ OpenFile open_file(const std::string& format, const std::string& bytes, const La
     const size_t end = line == std::string::npos ? bytes.size() : line + 1;
     TextUnit& unit = open.pieces.emplace_back();
     unit.text = bytes.substr(begin, end - begin);
-    unit.format = plain ? DocumentFormat::text : format == "html" ? DocumentFormat::html : DocumentFormat::xml;
+    unit.format = text_format(format);
     begin = end;
   }
   return open;
 }
 
-bool alike(const TextUnit& a, const TextUnit& b) {
-  const TagRules &x = a.options.tags, &y = b.options.tags;
-  return a.format == b.format && a.options.ends == b.options.ends && x.ignored == y.ignored && x.separating == y.separating &&
-         x.within == y.within && x.outline == y.outline;
-}
+bool alike(const TextUnit& a, const TextUnit& b) { return a.format == b.format && a.options == b.options; }
 
 std::string detected_language(std::span<const TextUnit> units, std::span<const Direction> directions, const std::string& target) {
   std::string words;

@@ -37,9 +37,9 @@ std::string tabs_of(std::string_view csv) {
   bool quoted = false;
   for (size_t i = 0; i < csv.size(); ++i) {
     const char c = csv[i];
-    if (c == '"' && quoted && i + 1 < csv.size() && csv[i + 1] == '"')
-      out += field < 2 ? csv.substr(++i, 1) : csv.substr(++i, 0);
-    else if (c == '"')
+    const bool twice = c == '"' && quoted && csv.substr(i + 1).starts_with('"');  // one that belongs to the field
+    i += twice;
+    if (c == '"' && !twice)
       quoted = !quoted;
     else if (c == ',' && !quoted)
       out += ++field < 2 ? "\t" : "";
@@ -59,12 +59,6 @@ std::shared_ptr<const Glossary> parsed(std::string_view terms) {
   }
 }
 
-std::string specified(const RequestValues& values, const char* name) {
-  const auto value = values.text(name);
-  if (!value) throw ApiError(400, fmt::format("Value for '{}' not specified", name));
-  return *value;
-}
-
 }  // namespace
 
 Glossaries::Glossaries(std::string directory) : directory_(std::move(directory)) {
@@ -74,7 +68,7 @@ Glossaries::Glossaries(std::string directory) : directory_(std::move(directory))
     if (name.starts_with(".tmp-")) files_->remove(join_path(directory_, name));  // what a crash has left
     if (name.starts_with('.') || !name.ends_with(".json")) continue;
     const std::string path = join_path(directory_, name);
-    const Json json = Json::parse(files_->read_file(path, uint64_t{64} << 20), nullptr, false);
+    const nlohmann::json json = parse_json_object(files_->read_file(path, uint64_t{64} << 20), path);
     Entry e;
     try {
       e = {json.at("name"),
@@ -84,7 +78,7 @@ Glossaries::Glossaries(std::string directory) : directory_(std::move(directory))
            json.at("owner"),
            json.at("entries"),
            {}};
-    } catch (const Json::exception&) {
+    } catch (const nlohmann::json::exception&) {
       throw DataError(fmt::format("{}: this is no glossary of the server; move it out of --glossaries", path));
     }
     e.glossary = Glossary::parse(e.terms, path);

@@ -11,12 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string required(const RequestValues& values, const char* name) {
-  const auto value = values.text(name);
-  if (!value) throw ApiError(400, fmt::format("Invalid request: missing {} parameter", name));
-  return *value;
-}
-
 Json detected_json(const Detected& d) { return {{"confidence", d.confidence}, {"language", d.language}}; }
 
 Json alignment_json(const std::vector<AlignedSpans>& spans) {
@@ -56,8 +50,8 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
   // Of a repeated field only the first value counts, as in LibreTranslate.
   if (!query.list && query.texts.size() > 1) query.texts.resize(1);
   if (query.texts.empty() || (!query.list && query.texts.front().empty())) throw ApiError(400, "Invalid request: missing q parameter");
-  query.source = required(values, "source");
-  query.target = required(values, "target");
+  query.source = values.required("source");
+  query.target = values.required("target");
   for (const std::string& code : {query.source, query.target})
     if (code != "auto" && !is_language_code(comparable_language(code))) throw ApiError(400, fmt::format("{} is not supported", code));
   const std::string format = values.text("format").value_or("text");
@@ -92,7 +86,7 @@ HttpResponse translate_answer(const TextQuery& query, std::span<const Translated
   return json_response(200, json);
 }
 
-std::string parse_detect(const RequestValues& values) { return required(values, "q"); }
+std::string parse_detect(const RequestValues& values) { return values.required("q"); }
 
 HttpResponse detect_answer(std::span<const Detected> found) {
   Json all = Json::array();

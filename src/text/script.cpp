@@ -23,4 +23,9 @@ Script script_of(char32_t code_point) {
   return block != nullptr ? block->script : Script::other;
 }
 
+bool is_unspaced(char32_t code_point) {
+  const Script script = script_of(code_point);
+  return script != Script::other && script != Script::hangul;
+}
+
 }  // namespace starling

@@ -9,5 +9,7 @@ enum class Script { other, kana, han, hangul, thai, lao, tibetan, burmese, khmer
 inline constexpr std::size_t kScripts = 9;
 
 Script script_of(char32_t code_point);
+/// Returns whether a letter belongs to a script that is written without spaces.
+bool is_unspaced(char32_t code_point);
 
 }  // namespace starling

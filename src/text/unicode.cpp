@@ -17,6 +17,15 @@ std::vector<std::u32string_view> split_on_space(std::u32string_view text) {
   return words;
 }
 
+std::string with_single_spaces(std::string_view text) {
+  std::string out;
+  for (const std::string_view word : split_on_space(text)) {
+    if (!out.empty()) out += ' ';
+    out += word;
+  }
+  return out;
+}
+
 std::vector<std::string_view> split_on_space(std::string_view text) {
   std::vector<std::string_view> words;
   std::size_t begin = 0;  // of the current word

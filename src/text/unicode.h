@@ -49,6 +49,9 @@ std::vector<std::u32string_view> split_on_space(std::u32string_view text);
 /// The same for UTF-8; malformed bytes count as letters.
 std::vector<std::string_view> split_on_space(std::string_view text);
 
+/// Returns the text with one space for each run of white space, and none at its ends.
+std::string with_single_spaces(std::string_view text);
+
 /// Returns `text` without the space code points at its end, as str.rstrip() does; the view points into `text`.
 std::string_view without_trailing_space(std::string_view text);
 

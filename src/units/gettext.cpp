@@ -20,13 +20,7 @@ void write_quoted(std::string& out, const std::string& text, const std::string& 
     const char c = text[i];
     if (c == '\n')
       out += i + 1 < text.size() ? "\\n\"" + line_end + "\"" : "\\n";
-    else if (c == '"' || c == '\\')
-      out += '\\', out += c;
-    else if (c == '\t')
-      out += "\\t";
-    else if (c == '\r')
-      out += "\\r";
-    else
+    else if (!append_escape(out, c))
       out += c;
   }
   out += '"';

@@ -168,15 +168,8 @@ class JsonMessages::Reader {
     file_.replace_value(s.begin, s.end, std::move(fragments), [ascii](std::string& out, const std::string& value) {
       std::string escaped;
       for (const char c : value) {
-        if (c == '"' || c == '\\')
-          escaped += '\\', escaped += c;
-        else if (c == '\n')
-          escaped += "\\n";
-        else if (c == '\t')
-          escaped += "\\t";
-        else if (c == '\r')
-          escaped += "\\r";
-        else if (static_cast<unsigned char>(c) < ' ')
+        if (append_escape(escaped, c)) continue;
+        if (static_cast<unsigned char>(c) < ' ')
           escaped += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
         else
           escaped += c;

@@ -90,17 +90,9 @@ void Properties::add(size_t begin, size_t end) {
   replace_value(at, end, std::move(fragments), [doubled, ascii = ascii_](std::string& out, const std::string& text) {
     std::string escaped;
     for (const char c : doubled ? replaced(text, "'", "''") : text) {
-      if (c == '\\')
-        escaped += "\\\\";
-      else if (c == '\n')
-        escaped += "\\n";
-      else if (c == '\t')
-        escaped += "\\t";
-      else if (c == '\r')
-        escaped += "\\r";
-      else if (c == ' ' && escaped.empty())
+      if (c == ' ' && escaped.empty())
         escaped += "\\ ";
-      else
+      else if (c == '"' || !append_escape(escaped, c))  // a value has no quotes around it
         escaped += c;
     }
     ascii ? append_ascii(out, escaped) : void(out += escaped);
@@ -146,18 +138,8 @@ AppleStrings::AppleStrings(std::string text) : MessageFile(std::move(text)) {
       if (Fragments fragments = message(value, {}); !fragments.empty() && text_[begin] == '"')
         replace_value(begin, end, std::move(fragments), [](std::string& out, const std::string& written) {
           out += '"';
-          for (const char c : written) {
-            if (c == '"' || c == '\\')
-              out += '\\', out += c;
-            else if (c == '\n')
-              out += "\\n";
-            else if (c == '\t')
-              out += "\\t";
-            else if (c == '\r')
-              out += "\\r";
-            else
-              out += c;
-          }
+          for (const char c : written)
+            if (!append_escape(out, c)) out += c;
           out += '"';
         });
     }

@@ -128,6 +128,14 @@ size_t append_escaped_unit(std::string& out, std::string_view text) {
   return 6;
 }
 
+bool append_escape(std::string& out, char c) {
+  constexpr std::string_view kEscaped = "\"\\\n\r\t", kLetters = "\"\\nrt";
+  const size_t known = kEscaped.find(c);
+  if (known == kEscaped.npos) return false;
+  out += {'\\', kLetters[known]};
+  return true;
+}
+
 void append_ascii(std::string& out, std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const auto [c, length] = decode_utf8_at(text.substr(at));

@@ -36,6 +36,9 @@ std::string with_underscore(std::string language);
 /// Appends the character of "\uXXXX" at the beginning of a text, also of two such ones; returns the bytes that it takes, 0 if there is
 /// none.
 size_t append_escaped_unit(std::string& out, std::string_view text);
+/// Appends a quote, a backslash, a line break, a carriage return or a tab as strings in double quotes have them, with a backslash; returns
+/// false for all others, which it leaves to the caller.
+bool append_escape(std::string& out, char c);
 /// Appends characters that are not ASCII as "\uXXXX".
 void append_ascii(std::string& out, std::string_view text);
 

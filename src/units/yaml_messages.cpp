@@ -29,13 +29,8 @@ bool is_plain_text(std::string_view text) {
 void write_double_quoted(std::string& out, const std::string& text) {
   out += '"';
   for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\', out += c;
-    else if (c == '\n')
-      out += "\\n";
-    else if (c == '\t')
-      out += "\\t";
-    else if (static_cast<unsigned char>(c) < ' ')
+    if (c != '\r' && append_escape(out, c)) continue;
+    if (static_cast<unsigned char>(c) < ' ')
       out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
     else
       out += c;
