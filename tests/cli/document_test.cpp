@@ -109,6 +109,7 @@ TEST_F(DocumentProgram, KnowsFormatsByTheirNamesAndFirstBytes) {
             "1\n00:00:01,000 --> 00:00:02,000\n" + dog + "\n\n2\n00:00:03,000 --> 00:00:04,000\n" + cat + "\n");
   write("page", "<!DOCTYPE html><p>Red dog.<p>Blue cat.");
   EXPECT_EQ(translate("--document -i page").text, "<!DOCTYPE html><p>" + dog + "<p>" + cat);
+  EXPECT_THAT(run("translate --threads 1 --model " + model_ + "/run --document -i page").text, HasSubstr("2 sentences, "));
   write("part.html", "<p title='Red dog.'>Red dog.</p>");
   EXPECT_EQ(translate("--document -i part.html").text, "<p title='Red dog.'>" + dog + "</p>");
   EXPECT_EQ(translate("--document --format text -i part.html").text.find(dog + "</p>"), std::string::npos);

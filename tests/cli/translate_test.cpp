@@ -189,6 +189,21 @@ TEST_F(Translate, SentencesComeFromAMemory) {
               HasSubstr("text2:1: a memory is a TMX file"));
 }
 
+TEST_F(Translate, TermsOfAGlossaryAreThereOrMissed) {
+  write("text2", "A dog is running on the beach.\nThe sea.\n"), write("glossary", "dog\tFrau\n");
+  const std::vector<std::string> plain = lines(translate("-i text2")), with = lines(translate("-i text2 --glossary glossary"));
+  EXPECT_THAT(with[0], HasSubstr("Frau"));
+  EXPECT_THAT(plain[0], testing::Not(HasSubstr("Frau")));
+  EXPECT_EQ(with[1], plain[1]);
+  const std::string model = "translate --model " + kFixtures + "/pre/model -i text2 --glossary ";
+  EXPECT_THAT(run(model + "glossary --max-length-factor 0 --max-length-offset 1").text,
+              HasSubstr("warning: 1 term of the glossary could not be placed"));
+  EXPECT_THAT(run(model + "text2").text, HasSubstr("text2:1: a line has a term, a tab and its translation"));
+  for (const char* other : {"--sampling", "--source-pieces", "--target-pieces"})
+    EXPECT_THAT(run(model + "glossary " + other).text, HasSubstr("--glossary is for text")) << other;
+  EXPECT_THAT(run(model + "glossary --repetition-penalty 2").text, HasSubstr("a glossary does not go with repetition-penalty"));
+}
+
 TEST_F(Translate, EachLineMayHaveABeginning) {
   const std::string plain = translate("-i text");
   write("tsv", "A rock climber climbs a large rock.\t\n\nA dog is running on the beach.\tEin Hund im\n");

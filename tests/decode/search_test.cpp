@@ -72,7 +72,7 @@ SearchOptions options_of(size_t i) {
   if (i % 6 == 1 || i % 6 == 4) {  // searched for twice, with a wider beam
     const std::vector<bool> no(kSearchVocabulary);
     const auto shapes = std::make_shared<PieceShapes>(PieceShapes{no, no});
-    o.terms = std::make_shared<Terms>(std::vector<std::vector<Terms::Spelling>>{{{{7, 9}, false, true}, {{12}, false, true}}}, shapes);
+    o.terms = std::make_shared<Terms>(std::vector<std::vector<Terms::Spelling>>{{{{7, 9}, false, true}}, {{{12}, false, true}}}, shapes);
     o.terms_beam = 5;
   }
   return o;
@@ -126,6 +126,30 @@ TEST_P(JoiningSearch, WhatASentenceGetsIsBitForBitWhatItGetsAlone) {
         EXPECT_EQ(h.alignment.size(), options_of(static_cast<size_t>(key)).alignment ? static_cast<size_t>(h.length) : 0);
     }
   }
+}
+
+// A sentence that may be searched for once more takes the rows of that from the beginning.
+TEST_P(JoiningSearch, TermsAreThereAndTheirRowsAreCounted) {
+  const Sources sources = random_sources(6, 8, 11);
+  SearchOptions o = options_of(1);
+  o.beam = 2, o.n_best = 1, o.fixed_length = false, o.max_length_offset = 8;
+  ASSERT_TRUE(o.terms);
+  Search search(*model_);
+  for (size_t i = 0; i < sources.size(); ++i) search.add(static_cast<int64_t>(i), sources[i], o);
+  size_t found = 0;
+  for (bool first = true; !search.empty(); first = false) {
+    for (const Search::Finished& f : search.step()) {
+      const std::vector<int32_t>& tokens = f.hypotheses.front().tokens;
+      EXPECT_EQ(f.hypotheses.front().missing_terms, 0);
+      EXPECT_FALSE(std::ranges::search(tokens, std::vector<int32_t>{7, 9}).empty()) << f.key;
+      EXPECT_EQ(std::ranges::count(tokens, 12) > 0, true) << f.key;
+      ++found;
+    }
+    if (first) {
+      EXPECT_EQ(search.rows(), 6 * o.terms_beam);
+    }
+  }
+  EXPECT_EQ(found, sources.size());
 }
 
 TEST_P(JoiningSearch, DroppedSentencesLeaveTheOthersAsTheyWere) {

@@ -129,6 +129,8 @@ TEST_F(FilesTest, DeepLsThreeSteps) {
   EXPECT_EQ(ask_json(url("/v2/document/" + id), {{"document_key", "wrong"}}).status, 404);
   EXPECT_EQ(ask_json(url("/v2/document/" + id + "/result"), {{"document_key", "wrong"}}).status, 404);
   EXPECT_EQ(ask_json(url("/v2/document/x"), key).status, 404);
+  const std::string result = "/v2/document/" + id + "/result?document_key=" + key["document_key"].get<std::string>();
+  EXPECT_EQ(ask(url(result), {.method = "HEAD"}).status, 200);  // which does not fetch it
   const ClientAnswer file = ask_json(url("/v2/document/" + id + "/result"), key);
   ASSERT_EQ(file.status, 200);
   EXPECT_EQ(file.body, docx_of("<w:p><w:r><w:t>" + expected({"A dog runs."}).front().front() + "</w:t></w:r></w:p>"));

@@ -123,6 +123,9 @@ TEST_F(GlossariesTest, MayComeWithARequest) {
   const std::string with = translate({{"q", "the dog"}, {"glossary", glossary}}).json()["translatedText"];
   EXPECT_TRUE(with.find("Hündin") != std::string::npos || with.find("Wasserhund") != std::string::npos) << with;
   EXPECT_EQ(translate({{"q", "the dog"}}).json()["translatedText"], before);
+  // Each glossary has translations of its own in the cache.
+  for (const std::string word : {"Kater", "Maus"})
+    EXPECT_THAT(translate({{"q", "the dog"}, {"glossary", {{"dog", word}}}}).json()["translatedText"].get<std::string>(), HasSubstr(word));
   EXPECT_THAT(
       translate({{"q", "<b>the dog</b>"}, {"format", "html"}, {"glossary", "dog\tWasserhund"}}).json()["translatedText"].get<std::string>(),
       HasSubstr("Wasserhund"));
