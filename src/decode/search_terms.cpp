@@ -84,8 +84,8 @@ void Search::choose_with_terms(Sentence& s) {
     return a.live != b.live ? a.live < b.live : a.token < b.token;
   });
 
-  // Two places go to those that have all terms, since these become the translation. The others go round the groups of equal progress,
-  // beginning with the most, until they or the options are used up.
+  // Hypotheses that have all terms get two places, since one of them becomes the translation. The rest are dealt out to the groups of equal
+  // progress, those with most progress first, until there are no more places or options.
   struct Group {
     size_t begin, end;
     int64_t live, places;  // live: options that do not end

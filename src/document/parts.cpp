@@ -12,8 +12,8 @@ constexpr std::u32string_view kStops = U".!?\u2026\u3002\uFF01\uFF1F\u0964\u061F
 constexpr std::u32string_view kClauses = U";:\u2013\u2014\uFF1B\uFF1A\u061B)]}\u201D\u300D\uFF09";
 constexpr std::u32string_view kCommas = U",\u3001\uFF0C\u060C";
 
-// Scripts that are written without spaces.
-bool is_unspaced(char32_t c) {
+// Scripts that are written without spaces, and their marks.
+bool stands_without_spaces(char32_t c) {
   return (c >= 0x0E00 && c <= 0x0EFF) || (c >= 0x1000 && c <= 0x109F) || (c >= 0x1780 && c <= 0x17FF) || (c >= 0x3000 && c <= 0x30FF) ||
          (c >= 0x3400 && c <= 0x9FFF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFF00 && c <= 0xFFEF);
 }
@@ -99,8 +99,8 @@ AlignedText joined_parts(std::span<const std::string> parts, std::span<const Ali
   int64_t source = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const AlignedText& part = translations[i];
-    if (!all.text.empty() && !part.text.empty() && !is_unspaced(last_character(all.text)) &&
-        !is_unspaced(decode_utf8_at(part.text).value) && is_unicode_space(last_character(parts[i - 1])))
+    if (!all.text.empty() && !part.text.empty() && !stands_without_spaces(last_character(all.text)) &&
+        !stands_without_spaces(decode_utf8_at(part.text).value) && is_unicode_space(last_character(parts[i - 1])))
       all.text += ' ';
     const int64_t target = static_cast<int64_t>(all.text.size());
     for (const auto& [from, to] : part.links)
