@@ -48,9 +48,11 @@ struct ScoredPair {
 // Pairs of lines, or the entries of n-best lists with the lines of the source that they translate.
 class PairInput {
  public:
-  explicit PairInput(const ScoreArguments& a) : path_(!a.n_best.empty() ? a.n_best : a.tsv.empty() ? a.source : a.tsv) {
+  PairInput(const ScoreArguments& a, const Languages& languages) : path_(!a.n_best.empty() ? a.n_best : a.tsv.empty() ? a.source : a.tsv) {
     if (a.n_best.empty()) {
       corpus_ = {a.source, a.target, a.tsv, 1};
+      corpus_.source_language = languages.source;
+      corpus_.target_language = a.target_language.empty() ? languages.target : a.target_language;
       pairs_.emplace(corpus_);
       return;
     }
@@ -178,7 +180,7 @@ void run_score(const ScoreArguments& a) {
                                     {"--n-best", a.n_best},
                                     {"--model", loaded.description.directory}});
   refuse_run_files({name, a.output});
-  PairInput input(a);
+  PairInput input(a, loaded.description.languages);
   int64_t scored = 0;
   TagCheck tags(loaded.description.vocabularies.source(), with_prefixes(loaded.description.search, loaded.description.vocabularies));
   PieceCheck checked;
@@ -209,7 +211,7 @@ void add_score(CLI::App& app) {
   sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory")->required();
   sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst)");
   sub->add_option("--target", a->target, "its translation");
-  sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab");
+  sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab; or a .tmx or .csv file");
   sub->add_option(
       "--n-best", a->n_best,
       "in place of --target: an n-best list, number ||| text ||| features ||| score; its lines come back with one feature more");

@@ -244,8 +244,15 @@ void run_translate(const TranslateArguments& a) {
   translator.set_form(a.form);
   translator.set_weights(shares_of(a.weights));
   Languages languages = loaded.description.languages;
-  if (!a.source_language.empty()) languages.source = a.source_language;
+  if (!a.source_language.empty() && !a.leaves_other_languages()) languages.source = a.source_language;
   if (!a.target_language.empty()) languages.target = a.target_language;
+  if (a.leaves_other_languages()) {
+    const std::vector<std::string> sources = source_languages(languages);
+    if (sources.empty())
+      throw ConfigError(fmt::format("--source-language auto: {} does not say which language it translates from; leave the option out",
+                                    loaded.description.directory));
+    translator.set_source_languages(sources, languages.target);
+  }
   const int64_t most_tokens = std::min(a.most_tokens_given ? a.max_source_tokens : kDocumentTokens, translator.most_text_tokens());
   if (!a.memory.empty()) translator.set_translation_memory(TranslationMemory::load(a.memory, languages.source, languages.target));
   DocumentTranslation documents(translator, loaded.description.vocabularies, languages, most_tokens);
@@ -308,6 +315,9 @@ void run_translate(const TranslateArguments& a) {
   tell("{}{}", translator.tag_warning(), translator.piece_warning());
   if (!a.memory.empty() && !a.quiet)
     tell("{} came from {}\n", counted(translator.from_memory(), a.document ? "sentence" : "line"), a.memory);
+  if (a.leaves_other_languages() && !a.quiet)
+    tell("{} in another language stayed as {} were\n", counted(translator.in_other_languages(), a.document ? "sentence" : "line"),
+         translator.in_other_languages() == 1 ? "it" : "they");
   if (translator.missing_terms() > 0)
     tell("warning: {} of the glossary could not be placed; raise --beam\n", counted(translator.missing_terms(), "term"));
   if (translator.truncated() > 0) tell("{}", cut_warning(translator, a.max_source_tokens));

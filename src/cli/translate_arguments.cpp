@@ -13,11 +13,13 @@ namespace {
 void check_document(const TranslateArguments& a) {
   if (!a.document && a.format != "auto") throw ConfigError(fmt::format("--format {} is for documents; add --document", a.format));
   if (!a.document && !a.keep.empty()) throw ConfigError("--keep is for documents; add --document");
-  if (!a.document && !a.source_language.empty())
+  if (a.leaves_other_languages() && (a.tsv || !a.prefix_file.empty() || a.form.source_pieces || a.form.target_pieces))
+    throw ConfigError("--source-language auto is for text; leave out --tsv, --prefix-file, --source-pieces and --target-pieces");
+  if (!a.document && !a.source_language.empty() && !a.leaves_other_languages())
     throw ConfigError(
         "--source-language determines where the sentences of a document end; add --document, or leave it out. A model that must be told "
         "the language of its source takes the language's piece: --source-prefix __en__");
-  check({a.source_language, ""}, "translate");
+  if (!a.leaves_other_languages()) check({a.source_language, ""}, "translate");
   if (a.document && a.n_best > 1)
     throw ConfigError("--n-best gives lists of sentences, and --document one document; leave out one of the two");
   if (a.document && a.shards > 1) throw ConfigError("--document translates with one rank; leave out --parallel.tensor");
@@ -173,7 +175,8 @@ CLI::App* add_translate_arguments(CLI::App& app, const std::shared_ptr<Translate
       "--glossary", a->glossary,
       "file of terms that must be translated as it says: lines of a term, a tab and its translation (docs/guides/glossaries.md)");
   sub->add_option("--source-language", a->source_language,
-                  "of documents: code of their language, such as en or pt-BR; default: the model's");
+                  "of documents: code of their language, such as en or pt-BR; default: the model's. auto = lines, or sentences of "
+                  "documents, that are clearly in another language than the model translates stay as they are");
   sub->add_option("--batch-size", a->batch_sentences, "sentences translated at once, at the most")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();

@@ -19,6 +19,7 @@ struct TranslateArguments {
   int64_t n_best = 1, batch_sentences = 64, max_source_tokens = 1000;
   int64_t shards = 1;
   bool quiet = false, document = false, most_tokens_given = false;
+  bool leaves_other_languages() const { return source_language == "auto"; }
   std::string format = "auto", source_language, target_language, glossary, memory, prefix_file;
   LineFormat lines;
   std::vector<std::string> keep;  // expressions of placeholders

@@ -12,6 +12,7 @@
 #include "base/ascii.h"
 #include "base/counted.h"
 #include "base/error.h"
+#include "data/pair_tables.h"
 
 namespace starling {
 namespace {
@@ -102,7 +103,7 @@ void check_options(const DataOptions& options, bool streams) {
 }
 
 PairReader::PairReader(const CorpusFiles& files)
-    : first_(check_files(files).tsv.empty() ? files.source : files.tsv), column_(files.aligned_in_column()) {
+    : first_(check_files(files).tsv.empty() ? LineReader(files.source) : open_pairs(files)), column_(files.aligned_in_column()) {
   if (files.tsv.empty()) second_.emplace(files.target);
   if (!files.alignment.empty() && !column_) links_.emplace(files.alignment);
   if (!files.sentence_weights.empty()) weights_.emplace(files.sentence_weights);
@@ -140,6 +141,9 @@ bool PairReader::next_columns(std::string_view& source, std::string_view& target
   std::string_view line;
   if (!first_.next(line)) return false;
   const auto tabs = std::count(line.begin(), line.end(), '\t');
+  if (tabs != (column_ ? 2 : 1) && (is_csv(first_.path()) || is_memory(first_.path())))
+    throw DataError(fmt::format("{}:{}: {} instead of {}; the table needs a source and a target{}", first_.path(), first_.line_number(),
+                                counted(tabs + 1, "column"), column_ ? "three" : "two", column_ ? ", and links in its third column" : ""));
   if (tabs != (column_ ? 2 : 1))
     throw DataError(fmt::format("{}:{}: {} instead of {}; each line must be: source <tab> target{}", first_.path(), first_.line_number(),
                                 tabs == 0              ? "no tab"

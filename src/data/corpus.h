@@ -21,7 +21,7 @@ constexpr const char* kAlignmentColumn = "column";
 
 struct CorpusFiles {
   std::string source, target;                    // either both of these,
-  std::string tsv;                               // or this: source <tab> target
+  std::string tsv;                               // or this: source <tab> target, or what open_pairs() reads
   double weight = 1;                             // how often an epoch shows a sentence of this corpus, on average
   std::vector<double> weights;                   // the same in each stage of a curriculum; empty: `weight` in all
   std::string source_language, target_language;  // codes; "": those of the whole text

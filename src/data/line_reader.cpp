@@ -308,10 +308,12 @@ std::unique_ptr<ByteSource> open_archive(std::string_view bytes) {
   return nullptr;
 }
 
-LineReader::LineReader(const std::string& path) : path_(shown(path)), bytes_(open_bytes(path)) { buffer_.resize(2 * kChunk); }
+LineReader::LineReader(const std::string& path) : LineReader(shown(path), open_bytes(path)) {}
 
 LineReader::LineReader(const std::string& name, std::string_view bytes)
-    : path_(name), bytes_(open_raw(std::make_unique<MemoryBytes>(bytes), name)) {
+    : LineReader(name, open_raw(std::make_unique<MemoryBytes>(bytes), name)) {}
+
+LineReader::LineReader(const std::string& name, std::unique_ptr<ByteSource> text) : path_(name), bytes_(std::move(text)) {
   buffer_.resize(2 * kChunk);
 }
 

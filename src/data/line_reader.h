@@ -37,6 +37,8 @@ class LineReader {
   explicit LineReader(const std::string& path);
   /// Reads `bytes`, which must outlive the reader, as it reads a file; errors call them `name`.
   LineReader(const std::string& name, std::string_view bytes);
+  /// Reads text from another source; errors call it `name`.
+  LineReader(const std::string& name, std::unique_ptr<ByteSource> text);
 
   /// Gets the next line without its line end, valid until the next call; returns false at the end. Throws DataError ("file:line: ...") for
   /// invalid UTF-8, NUL bytes, lines longer than kMaxLineBytes and damaged archives, IoError if reading fails.

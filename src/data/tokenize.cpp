@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/ordered_pipeline.h"
+#include "data/pair_tables.h"
 #include "text/listed_pieces.h"
 #include "text/vocabulary_format.h"
 
@@ -270,6 +271,7 @@ uint64_t token_fingerprint(const DataOptions& data, const Vocabulary& source, co
       facts += "pair\n" + facts_of_file(files.source) + facts_of_file(files.target);
     } else {
       facts += "tsv\n" + facts_of_file(files.tsv);
+      if (is_memory(files.tsv)) facts += fmt::format("{} {}\n", files.source_language, files.target_language);
     }
     if (!files.tag.empty()) facts += "tag\n" + files.tag + "\n";
     if (!files.sentence_weights.empty()) facts += "weights\n" + facts_of_file(files.sentence_weights);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/start_threads.h"
+#include "text/detect_language.h"
 #include "text/listed_pieces.h"
 
 namespace starling {
@@ -288,17 +289,22 @@ void Translator::stop_if_asked() {
   if (watch_.stop && shards && any_shard(shards, watch_.stop())) throw TranslationStopped();
 }
 
-std::vector<const std::string*> Translator::take_from_memory(std::vector<std::string>& lines) {
+std::vector<const std::string*> Translator::take_known(std::span<const std::string> all, std::vector<std::string>& lines) {
   std::vector<const std::string*> found(lines.size());
-  for (size_t i = 0; i < lines.size(); ++i)
-    if ((found[i] = translation_memory_->find(lines[i]))) lines[i].clear(), ++from_memory_;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (translation_memory_ && (found[i] = translation_memory_->find(lines[i])))
+      ++from_memory_;
+    else if (!source_languages_.empty() && is_clearly_in_another_language(lines[i], source_languages_, target_language_))
+      found[i] = &all[i], ++in_other_languages_;
+    if (found[i]) lines[i].clear();
+  }
   return found;
 }
 
 std::vector<std::vector<Translation>> Translator::translate(std::span<const std::string> all, std::span<const std::string> beginnings) {
-  if (!translation_memory_ || !beginnings.empty()) return translate_lines(all, beginnings);
+  if ((!translation_memory_ && source_languages_.empty()) || !beginnings.empty()) return translate_lines(all, beginnings);
   std::vector<std::string> lines(all.begin(), all.end());
-  const std::vector<const std::string*> found = take_from_memory(lines);
+  const std::vector<const std::string*> found = take_known(all, lines);
   auto translations = translate_lines(lines, beginnings);
   for (size_t i = 0; i < lines.size(); ++i)
     if (found[i]) translations[i].front().text = *found[i];

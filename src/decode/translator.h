@@ -113,6 +113,12 @@ class Translator {
   void set_glossary(std::shared_ptr<const Glossary> glossary);
   // From now on lines that are in a memory get its translation, without scores and alignment; null: none.
   void set_translation_memory(std::shared_ptr<const TranslationMemory> memory) { translation_memory_ = std::move(memory); }
+  // From now on lines that are clearly in another language than these stay as they are (is_clearly_in_another_language()); `target`: the
+  // language of translations. No languages: all lines are translated.
+  void set_source_languages(std::vector<std::string> languages, std::string target) {
+    source_languages_ = std::move(languages);
+    target_language_ = std::move(target);
+  }
   // The weights of an ensemble's models, which sum to 1.
   void set_weights(std::vector<double> weights) { weights_ = std::move(weights); }
   void set_memory(SearchMemory memory) { memory_ = std::move(memory); }
@@ -124,13 +130,14 @@ class Translator {
   std::string piece_warning() const { return pieces_.warning("--source-pieces"); }
   // The most tokens of a text that are translated, without prefix and end: fewer than asked for if the model has fewer positions.
   int64_t most_text_tokens() const { return max_source_tokens_ - static_cast<int64_t>(options_.source_prefix_ids.size()); }
-  int64_t most_source_tokens() const { return max_source_tokens_; }  // with the prefix
-  int64_t truncated() const { return truncated_; }                   // number of lines cut so far
-  int64_t beginnings_cut() const { return beginnings_cut_; }         // number of beginnings cut so far
-  int64_t from_memory() const { return from_memory_; }               // number of lines so far
-  int64_t missing_terms() const { return missing_terms_; }           // of the glossary, in the best translations so far
-  int64_t output_tokens() const { return output_tokens_; }           // of the best translations so far, including ends of sentences
-  SearchWork work() const;                                           // so far
+  int64_t most_source_tokens() const { return max_source_tokens_; }   // with the prefix
+  int64_t truncated() const { return truncated_; }                    // number of lines cut so far
+  int64_t beginnings_cut() const { return beginnings_cut_; }          // number of beginnings cut so far
+  int64_t from_memory() const { return from_memory_; }                // number of lines so far
+  int64_t in_other_languages() const { return in_other_languages_; }  // number of lines so far
+  int64_t missing_terms() const { return missing_terms_; }            // of the glossary, in the best translations so far
+  int64_t output_tokens() const { return output_tokens_; }            // of the best translations so far, including ends of sentences
+  SearchWork work() const;                                            // so far
 
  private:
   using Sources = std::vector<std::vector<int32_t>>;
@@ -152,8 +159,8 @@ class Translator {
   std::vector<int32_t> source_of(std::string_view line, const Vocabulary& from, const SearchOptions& options, int64_t most,
                                  bool& cut) const;
   std::vector<std::vector<Translation>> translate_lines(std::span<const std::string> lines, std::span<const std::string> beginnings);
-  // Empties the lines that are in the memory, and returns their translations; null for the others.
-  std::vector<const std::string*> take_from_memory(std::vector<std::string>& lines);
+  // Empties the lines that are in the memory or in another language, and returns their translations; null for the others.
+  std::vector<const std::string*> take_known(std::span<const std::string> all, std::vector<std::string>& lines);
   std::vector<SearchOptions> with_beginnings(std::span<const std::string> beginnings);
   // Adds to the options of each line, of which there are none as long as all have the same, those of its terms.
   void add_terms(std::span<const std::string> lines, std::vector<SearchOptions>& options) const;
@@ -178,13 +185,15 @@ class Translator {
   Form form_;
   std::optional<TermSpeller> speller_;
   std::shared_ptr<const TranslationMemory> translation_memory_;
+  std::vector<std::string> source_languages_;
+  std::string target_language_;
   std::vector<double> weights_;
   int64_t widest_ = 1;        // beam of the sentences under way
   int64_t lines_before_ = 0;  // of earlier calls
   SearchMemory memory_;
   TranslatorWatch watch_;
   int64_t batch_sentences_, max_source_tokens_;
-  int64_t truncated_ = 0, beginnings_cut_ = 0, from_memory_ = 0, missing_terms_ = 0, output_tokens_ = 0;
+  int64_t truncated_ = 0, beginnings_cut_ = 0, from_memory_ = 0, in_other_languages_ = 0, missing_terms_ = 0, output_tokens_ = 0;
   int64_t granted_ = 0;  // bytes that earlier searches used and that the workers keep for the next one
 };
 

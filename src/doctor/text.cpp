@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "data/corpus.h"
 #include "data/line_reader.h"
+#include "data/pair_tables.h"
 #include "doctor/doctor.h"
 
 namespace starling {
@@ -102,7 +103,7 @@ void read_archive(const std::string& path, int64_t most_bytes, std::vector<Findi
 
 void look_further(const std::string& path, int64_t archive_bytes, std::vector<Finding>& found) {
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) return;
+  if (!fs::is_regular_file(path, error) || is_memory(path)) return;
   if (is_archive(path)) return read_archive(path, archive_bytes, found);
   if (const std::string wrong = wrong_line(path); !wrong.empty())
     found.push_back({Level::problem, fmt::format("{}: {}", path, wrong), "convert the file to UTF-8 (iconv), or remove such lines"});

@@ -1,4 +1,4 @@
-// Translation memories: sentences that people have translated, of TMX files (1.1 to 1.4) or of lines with tabs.
+// Translation memories: sentences that people have translated, of TMX files (tmx.h), tables or lines with tabs.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace starling {
 
 class TranslationMemory {
  public:
-  /// Reads a file: TMX in UTF-8 or UTF-16, of which the segments of the two languages are taken ("": of the file's srclang, and of the only
-  /// other language), without their inline elements; or lines of a sentence, a tab and its translation. Of several translations of a
-  /// sentence the last one counts. Throws IoError, and DataError ("file:line: ...") for a file that is neither.
+  /// Reads a file: TMX, of which TmxReader takes the segments of the two languages; a table, whose name ends with .csv; or lines of a
+  /// sentence, a tab and its translation. Of several translations of a sentence the last one counts. Throws IoError, and DataError that
+  /// begins with the file's name for a file that is none of these.
   static std::shared_ptr<const TranslationMemory> load(const std::string& path, const std::string& source, const std::string& target);
   static std::shared_ptr<const TranslationMemory> parse(std::string text, const std::string& name, const std::string& source,
                                                         const std::string& target);
@@ -26,7 +26,7 @@ class TranslationMemory {
  private:
   void add(std::string_view source, std::string_view target);
   void read_lines(std::string_view text, const std::string& name);
-  void read_tmx(std::string_view text, const std::string& name, std::string source, std::string target);
+  void read_tmx(std::string_view text, const std::string& name, const std::string& source, const std::string& target);
 
   std::unordered_map<std::string, std::string> translations_;
 };

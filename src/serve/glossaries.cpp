@@ -6,6 +6,7 @@
 
 #include "base/iso_time.h"
 #include "base/json.h"
+#include "formats/csv.h"
 #include "serve/deepl.h"
 
 namespace starling {
@@ -29,26 +30,13 @@ std::string time_now() {
   return time.insert(time.size() - 1, fmt::format(".{:06}", fraction));
 }
 
-// Returns lines with tabs for lines of comma-separated values, whose fields may stand in quotes; what follows the second field, DeepL's
-// languages, is left out.
+// Returns lines with tabs for comma-separated values; what follows the second field, DeepL's languages, is left out.
 std::string tabs_of(std::string_view csv) {
-  std::string out;
-  size_t field = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < csv.size(); ++i) {
-    const char c = csv[i];
-    const bool twice = c == '"' && quoted && csv.substr(i + 1).starts_with('"');  // one that belongs to the field
-    i += twice;
-    if (c == '"' && !twice)
-      quoted = !quoted;
-    else if (c == ',' && !quoted)
-      out += ++field < 2 ? "\t" : "";
-    else if (c == '\n' && !quoted)
-      out += '\n', field = 0;
-    else if (field < 2 && c != '\r')
-      out += quoted && (c == '\t' || c == '\n') ? ' ' : c;
-  }
-  return out;
+  std::string lines;
+  CsvLines table(',', 2);
+  table.add(csv, lines);
+  table.end(lines);
+  return lines;
 }
 
 std::shared_ptr<const Glossary> parsed(std::string_view terms) {

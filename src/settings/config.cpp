@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/push_once.h"
 #include "base/text_files.h"
+#include "data/pair_tables.h"
 #include "metrics/tokenizers.h"
 #include "migration/peer_names.h"
 #include "parallel/stages.h"
@@ -36,8 +37,9 @@ void visit(Visitor& v, DataSection& s) {
   v.shorthand("source", s.shorthand.source,
               "source text, one sentence a line (plain, .gz, .zst); short for train.0.source when there is one corpus");
   v.shorthand("target", s.shorthand.target, "its translation, line by line; short for train.0.target when there is one corpus");
-  v.shorthand("tsv", s.shorthand.tsv,
-              "in place of both: source and target separated by a tab; short for train.0.tsv when there is one corpus");
+  v.shorthand(
+      "tsv", s.shorthand.tsv,
+      "in place of both: source and target separated by a tab, or a .tmx or .csv file; short for train.0.tsv when there is one corpus");
   v.shorthand("alignment", s.shorthand.alignment,
               "its word alignment, a file or, of a tsv, column; short for train.0.alignment when there is one corpus");
   v.choice("alignment-unit", s.options.alignment_unit,
@@ -142,6 +144,10 @@ void fold_alignment(Config& c) {
 // Collects the directions of the corpora that name their languages; with several, each corpus has them, and its tag.
 void fold_languages(Config& c) {
   const auto named = [](const auto& text) { return !text.source_language.empty() || !text.target_language.empty(); };
+  // A translation memory may have many languages, so it is read with those of the whole text.
+  for (CorpusFiles& corpus : c.data.train)
+    if (is_memory(corpus.tsv) && !named(corpus) && c.languages.directions.empty())
+      std::tie(corpus.source_language, corpus.target_language) = std::tie(c.languages.source, c.languages.target);
   if (c.languages.directions.empty() && std::none_of(c.data.train.begin(), c.data.train.end(), named) &&
       std::none_of(c.valid.sets.begin(), c.valid.sets.end(), named))
     return;

@@ -30,7 +30,7 @@ template <class Visitor>
 void visit(Visitor& v, CorpusFiles& c) {
   v.field("source", c.source, "source text, one sentence a line; plain, .gz or .zst");
   v.field("target", c.target, "target text, one sentence a line; plain, .gz or .zst");
-  v.field("tsv", c.tsv, "in place of source and target: one file, source and target separated by a tab");
+  v.field("tsv", c.tsv, "in place of source and target: one file, source and target separated by a tab; or a .tmx or .csv file");
   v.field("weight", c.weight, "how often an epoch shows a sentence of this corpus, on average", 0.0, 10000.0);
   v.numbers("weights", c.weights, "its weight in each stage of a curriculum (data.stages); empty = weight in all of them", 0.0, 10000.0);
   v.field("sentence-weights", c.sentence_weights,

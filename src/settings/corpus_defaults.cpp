@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "data/line_reader.h"
+#include "data/pair_tables.h"
 #include "text/script.h"
 
 namespace starling {
@@ -37,11 +38,12 @@ double pieces_of(char32_t c) {
 }
 
 // Estimates from the characters at the beginning of a file; 0 if it is not a file. links: those in its last column do not count.
-double estimated_pieces(FileSystem& files, const std::string& path, bool links = false) {
+double estimated_pieces(FileSystem& files, const CorpusFiles& corpus, const std::string& path) {
   if (path.empty() || files.info(path).kind != FileKind::file) return 0;
+  const bool links = corpus.aligned_in_column();
   const auto size = static_cast<double>(files.info(path).size);
   try {
-    LineReader reader(path);
+    LineReader reader = path == corpus.tsv ? open_pairs(corpus) : LineReader(path);
     double pieces = 0;
     size_t seen = 0;
     for (std::string_view line;;) {
@@ -98,8 +100,7 @@ double estimated_epoch(const Config& config) {
   double pieces = 0;
   for (const CorpusFiles& corpus : config.data.train)
     if (!is_pipe(corpus.tsv))
-      pieces +=
-          corpus.weight * (estimated_pieces(*files, corpus.target) + estimated_pieces(*files, corpus.tsv, corpus.aligned_in_column()) / 2);
+      pieces += corpus.weight * (estimated_pieces(*files, corpus, corpus.target) + estimated_pieces(*files, corpus, corpus.tsv) / 2);
   return pieces;
 }
 

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "text/language_match.h"
 #include "text/languages.h"
+#include "text/unicode.h"
 
 namespace starling {
 namespace {
@@ -144,6 +145,8 @@ std::vector<std::string> known_codes(std::string_view detected, std::span<const 
 // The detector's result for a text. `hint` lists codes, separated by commas, that the detector should favour, or is null.
 struct Guess {
   bool is_known = false;  // its first language is one of the known ones
+  bool reliable = false;  // in the detector's own opinion
+  std::string first;      // code of its first language, known or not; "" without evidence
   double score = 0;       // score of its first language: how typical the text is of it
   std::vector<Detected> languages;
 };
@@ -157,6 +160,8 @@ Guess guess(std::string_view text, std::span<const std::string> known, const cha
   CLD2::ExtDetectLanguageSummaryCheckUTF8(text.data(), static_cast<int>(text.size()), true, &hints, kBestEffort, languages, percents,
                                           scores, nullptr, &bytes, &reliable, &valid);
   Guess g;
+  g.reliable = reliable;
+  if (languages[0] != CLD2::UNKNOWN_LANGUAGE && percents[0] > 0) g.first = CLD2::LanguageCode(languages[0]);
   for (int i = 0; i < 3; ++i) {
     if (languages[i] == CLD2::UNKNOWN_LANGUAGE || percents[i] <= 0) continue;
     const std::vector<std::string> codes = known_codes(CLD2::LanguageCode(languages[i]), known);
@@ -180,13 +185,35 @@ std::string language_name(const std::string& code) {
   return code;
 }
 
+namespace {
+
+// Returns the beginning of a text, of which more would add time and no certainty.
+std::string_view enough_of(std::string_view text) {
+  constexpr size_t kMostBytes = 64 << 10;
+  if (text.size() <= kMostBytes) return text;
+  size_t size = kMostBytes;
+  while (size > 0 && is_continuation(static_cast<unsigned char>(text[size]))) --size;
+  return text.substr(0, size);
+}
+
+}  // namespace
+
+bool is_clearly_in_another_language(std::string_view text, std::span<const std::string> languages, std::string_view other) {
+  // Words of interfaces and names are in many languages; their letters are not where they are other than Latin ones.
+  constexpr size_t kFewestWords = 4, kFewestBytes = 24;
+  text = enough_of(text);
+  const auto is_latin = [](char32_t c) { return c < 0x250 || (c >= 0x1E00 && c < 0x2E00); };  // letters and marks
+  if (std::ranges::all_of(decode_utf8(text), is_latin) && (text.size() < kFewestBytes || split_on_space(text).size() < kFewestWords))
+    return false;
+  const Guess plain = guess(text, languages, nullptr);
+  if (plain.is_known || plain.first.empty()) return false;
+  for (const std::string& language : languages)
+    if (guess(text, languages, main_subtag(language).c_str()).is_known) return false;
+  return plain.reliable || (!other.empty() && main_subtag(plain.first) == main_subtag(other));
+}
+
 std::vector<Detected> detect_languages(std::string_view text, std::span<const std::string> known) {
-  constexpr size_t kMostBytes = 64 << 10;  // more adds time, not certainty
-  if (text.size() > kMostBytes) {
-    size_t size = kMostBytes;
-    while (size > 0 && is_continuation(static_cast<unsigned char>(text[size]))) --size;
-    text = text.substr(0, size);
-  }
+  text = enough_of(text);
   Guess found = guess(text, known, nullptr);
   // Short texts are often taken for another language ("Ein Mann" for Norwegian), so a hint is tried then. It is not given at first, because
   // with a hint, words that are in none of the detector's tables count for the first language of the hint.

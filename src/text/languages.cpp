@@ -36,6 +36,13 @@ std::pair<std::string, std::string> parse_direction(const std::string& direction
   throw ConfigError(fmt::format("{}: '{}' is not a direction; write en:de, zh-Hant:en and so on", key, direction));
 }
 
+std::vector<std::string> source_languages(const Languages& languages) {
+  std::vector<std::string> sources;
+  for (const std::string& direction : languages.directions) push_once(sources, parse_direction(direction, "data.directions").first);
+  if (sources.empty() && !languages.source.empty()) sources.push_back(languages.source);
+  return sources;
+}
+
 std::vector<std::string> target_languages(const Languages& languages) {
   std::vector<std::string> targets;
   for (const std::string& direction : languages.directions) push_once(targets, parse_direction(direction, "data.directions").second);

@@ -28,6 +28,9 @@ void visit(Visitor& v, Languages& l) {
 /// Returns whether a text has the form of a language code: letters, then subtags of letters and digits after hyphens.
 bool is_language_code(std::string_view text);
 
+/// Returns the languages that are translated from, each once; none if they are not known.
+std::vector<std::string> source_languages(const Languages& languages);
+
 /// Throws ConfigError naming `section` and the key unless both are codes or empty.
 void check(const Languages& languages, const std::string& section);
 

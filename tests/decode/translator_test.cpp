@@ -68,6 +68,22 @@ TEST_F(TranslatorMemory, TheUnknownSymbolIsInTranslationsOnlyWhereItIsAllowed) {
   }
 }
 
+// What is known without the model comes back whatever it is; the other lines are translated as they are alone.
+TEST_F(TranslatorMemory, LinesOfTheMemoryAndOfOtherLanguagesAreNotTranslated) {
+  const std::string german = "Ein Mann fährt mit seinem roten Fahrrad durch die Stadt.";
+  const std::vector<std::string> mixed{lines_[0], "aab  ba", german, lines_[0]};
+  Translator t(*model_, vocabularies_, search_);
+  const std::vector<std::string> without = texts(t.translate(mixed));
+  EXPECT_NE(without[2], german);
+  t.set_translation_memory(TranslationMemory::parse("aab ba\tthe one of the memory", "memory", "", ""));
+  t.set_source_languages({"en"}, "de");
+  EXPECT_THAT(texts(t.translate(mixed)), testing::ElementsAre(without[0], "the one of the memory", german, without[3]));
+  EXPECT_EQ(t.from_memory(), 1);
+  EXPECT_EQ(t.in_other_languages(), 1);
+  t.set_source_languages({"en", "de"}, "fr");
+  EXPECT_EQ(texts(t.translate(mixed))[2], without[2]);
+}
+
 // Pieces as they are written in decode.yml become numbers; those that are not in the vocabulary are named.
 TEST_F(TranslatorMemory, SuppressedPiecesAreInNoTranslation) {
   const Vocabulary& v = vocabularies_.target();

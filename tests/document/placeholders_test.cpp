@@ -98,7 +98,7 @@ const Strings kPlaceholders{"😆",
 Strings plain_sentences(const std::string& text, DocumentFormat format = kPlainText) { return Document(text, format, "en").sentences(); }
 
 // A translator that says the same for every sentence.
-std::string translated(const std::string& text, const std::string& sentence, DocumentFormat format = kPlainText) {
+std::string translation_around(const std::string& text, const std::string& sentence, DocumentFormat format = kPlainText) {
   const Document document(text, format, "en");
   return document.assemble(std::vector<AlignedText>(document.sentences().size(), {sentence, {}}));
 }
@@ -160,15 +160,15 @@ TEST(Placeholders, AtTheEndsOfASentenceAreNotTranslated) {
       const Document d(fmt::format(fmt::runtime(text), p), kPlainText, "en");
       EXPECT_FALSE(d.needs_links(0)) << text;
     }
-    EXPECT_EQ(translated(p + "  Two dogs run.", "Zwei Hunde laufen."), p + "  Zwei Hunde laufen.");
-    EXPECT_EQ(translated("Two dogs run  " + p, "Zwei Hunde laufen"), "Zwei Hunde laufen  " + p);
-    EXPECT_EQ(translated("Two dogs run " + p + ".", "Zwei Hunde laufen."), "Zwei Hunde laufen " + p + ".");
-    EXPECT_EQ(translated("Do dogs run " + p + "?", "Les chiens courent ?"), "Les chiens courent " + p + " ?");
-    EXPECT_EQ(translated("Two dogs run " + p + ".", "Zwei Hunde laufen"), "Zwei Hunde laufen " + p);
-    EXPECT_EQ(translated("Two dogs run " + p + ".", ""), p);
-    EXPECT_EQ(translated(p + ": Two dogs run " + p + ".", ""), p + ": " + p);
+    EXPECT_EQ(translation_around(p + "  Two dogs run.", "Zwei Hunde laufen."), p + "  Zwei Hunde laufen.");
+    EXPECT_EQ(translation_around("Two dogs run  " + p, "Zwei Hunde laufen"), "Zwei Hunde laufen  " + p);
+    EXPECT_EQ(translation_around("Two dogs run " + p + ".", "Zwei Hunde laufen."), "Zwei Hunde laufen " + p + ".");
+    EXPECT_EQ(translation_around("Do dogs run " + p + "?", "Les chiens courent ?"), "Les chiens courent " + p + " ?");
+    EXPECT_EQ(translation_around("Two dogs run " + p + ".", "Zwei Hunde laufen"), "Zwei Hunde laufen " + p);
+    EXPECT_EQ(translation_around("Two dogs run " + p + ".", ""), p);
+    EXPECT_EQ(translation_around(p + ": Two dogs run " + p + ".", ""), p + ": " + p);
     if (!has_angle) {
-      EXPECT_EQ(translated("<p><b>" + p + "</b>: Two dogs <i>run " + p + "</i>.</p>", "ZWEI HUNDE LAUFEN.", kHtmlText),
+      EXPECT_EQ(translation_around("<p><b>" + p + "</b>: Two dogs <i>run " + p + "</i>.</p>", "ZWEI HUNDE LAUFEN.", kHtmlText),
                 "<p><b>" + p + "</b>: ZWEI HUNDE <i>LAUFEN " + p + "</i>.</p>");
     }
   }
@@ -177,9 +177,9 @@ TEST(Placeholders, AtTheEndsOfASentenceAreNotTranslated) {
        {"@anna's dogs run.", "Two dogs run (@anna).", "He runs Name\u2122.", "{name}'s dog", "%s-style runs", "Go to 5%s"})
     EXPECT_EQ(plain_sentences(text), Strings{text});
   EXPECT_EQ(plain_sentences("😆Two dogs run😆."), Strings{"Two dogs run."});
-  EXPECT_EQ(translated("😆Two dogs run😆.", "Zwei Hunde laufen."), "😆Zwei Hunde laufen😆.");
+  EXPECT_EQ(translation_around("😆Two dogs run😆.", "Zwei Hunde laufen."), "😆Zwei Hunde laufen😆.");
   EXPECT_EQ(plain_sentences("Great! 😆"), Strings{"Great!"});
-  EXPECT_EQ(translated("Great! 😆!", "Toll!"), "Toll! 😆!");
+  EXPECT_EQ(translation_around("Great! 😆!", "Toll!"), "Toll! 😆!");
 }
 
 // Marks within an element that stays are no marks behind a placeholder.
@@ -187,7 +187,7 @@ TEST(Placeholders, EndsDoNotReachIntoOtherElements) {
   for (const char* kept : {"<code>. x</code>", "<code>,</code>", "<code>!</code>", "&bogus;"})
     for (const char* html : {"😆 {} two dogs", "two dogs {} 😆", "two dogs 😆 {}", "😆{} two dogs 😆{}."}) {
       const std::string text = fmt::format(fmt::runtime(html), kept, kept);
-      std::string out = translated(text, "ZWEI HUNDE", kHtmlText);
+      std::string out = translation_around(text, "ZWEI HUNDE", kHtmlText);
       for (size_t at; (at = out.find(kept)) != std::string::npos;) out.replace(at, std::string_view(kept).size(), "{}");
       const std::string_view before = html;
       EXPECT_EQ(std::count(out.begin(), out.end(), '{'), std::count(before.begin(), before.end(), '{')) << text << out;

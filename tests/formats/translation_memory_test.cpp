@@ -68,13 +68,18 @@ TEST(TranslationMemory, ReadsLinesWithTabs) {
   EXPECT_EQ(found("a dog\tein Hund\tnote\r\n\r\ncat\tKatze", "cat"), "Katze");
 }
 
+TEST(TranslationMemory, ReadsTables) {
+  const auto memory = TranslationMemory::parse("source;target\n\"a; b\";\"c\"\n", "m.csv", "en", "de");
+  EXPECT_EQ(*memory->find("a; b"), "c");
+}
+
 TEST(TranslationMemory, SaysWhatIsWrong) {
-  EXPECT_THAT(refusal("a\tb\nno tab\n"), HasSubstr("m.tmx:2: a memory is a TMX file, or has lines"));
+  EXPECT_THAT(refusal("a\tb\nno tab\n"), HasSubstr("m.tmx:2: a memory is a TMX file, a table (.csv), or has lines"));
   EXPECT_THAT(refusal(""), HasSubstr("has no sentences"));
   EXPECT_THAT(refusal("a\xFF\tb"), HasSubstr("m.tmx:1: not UTF-8"));
-  EXPECT_THAT(refusal(kTmx, "en", "it"), HasSubstr("no sentences from en to it; its languages are de, en, fr"));
+  EXPECT_THAT(refusal(kTmx, "en", "it"), HasSubstr("no sentences from en to it; its languages are de, de-de, en, en-us, fr"));
   EXPECT_THAT(refusal(kTmx, "en", ""), HasSubstr("say which one with --target-language"));
-  EXPECT_THAT(refusal("<tmx>\n<tu><tuv lang=\"en\"><seg>a"), HasSubstr("m.tmx:2: this unit of the memory has no end"));
+  EXPECT_THAT(refusal("<tmx>\n<tu><tuv lang=\"en\"><seg>a"), HasSubstr("m.tmx: the unit that begins in line 2 has no end"));
 }
 
 }  // namespace

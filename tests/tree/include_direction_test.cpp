@@ -30,7 +30,7 @@ const std::map<std::string, Folders>& arrows() {
       {"document", {"text"}},
       {"units", {"document"}},
       {"formats", {"units"}},
-      {"data", {"text"}},
+      {"data", {"formats"}},
       {"demo", {"data", "storage"}},
       {"tensor", {"base"}},
       {"backend", {"tensor"}},
