@@ -316,8 +316,8 @@ void run_translate(const TranslateArguments& a) {
   if (!a.memory.empty() && !a.quiet)
     tell("{} came from {}\n", counted(translator.from_memory(), a.document ? "sentence" : "line"), a.memory);
   if (a.leaves_other_languages() && !a.quiet)
-    tell("{} left as in the source, which is in another language there\n",
-         counted(translator.in_other_languages(), a.document ? "sentence" : "line"));
+    tell("{} in another language {} not translated\n", counted(translator.in_other_languages(), a.document ? "sentence" : "line"),
+         translator.in_other_languages() == 1 ? "was" : "were");
   if (translator.missing_terms() > 0)
     tell("warning: {} of the glossary could not be placed; raise --beam\n", counted(translator.missing_terms(), "term"));
   if (translator.truncated() > 0) tell("{}", cut_warning(translator, a.max_source_tokens));

@@ -1,12 +1,11 @@
 #include "data/pair_tables.h"
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 
 #include "base/ascii.h"
 #include "formats/csv.h"
 #include "formats/tmx.h"
-#include "text/languages.h"
 
 namespace starling {
 namespace {
@@ -20,7 +19,7 @@ bool is_named(std::string_view path, std::string_view ending) {
   return std::ranges::equal(name, ending, {}, ascii_lower);
 }
 
-// Bytes that are made a part at a time.
+// Text that is made from the bytes of another source, a part at a time.
 class MadeLines : public ByteSource {
  public:
   explicit MadeLines(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
@@ -80,18 +79,10 @@ class CsvTable : public MadeLines {
     got > 0 ? csv_->add(table, lines_) : csv_->end(lines_);
     if (!begun_ && lines_.find('\n') != std::string::npos) {
       begun_ = true;
-      if (names_columns(std::string_view(lines_).substr(0, lines_.find('\n')))) lines_.erase(0, lines_.find('\n') + 1);
+      const size_t end = lines_.find('\n');
+      if (names_csv_columns(std::string_view(lines_).substr(0, end), source_, target_)) lines_.erase(0, end + 1);
     }
     return got > 0 || !lines_.empty();
-  }
-  bool names_columns(std::string_view line) const {
-    std::string lower(line);
-    for (char& c : lower) c = ascii_lower(c);
-    for (const char* const names : {"source\ttarget", "src\ttgt", "src\ttrg", "source_text\ttarget_text", "source text\ttarget text"})
-      if (lower == names) return true;
-    const size_t tab = lower.find('\t');
-    if (tab == std::string::npos || source_.empty() || target_.empty()) return false;
-    return main_language(lower.substr(0, tab)) == main_language(source_) && main_language(lower.substr(tab + 1)) == main_language(target_);
   }
   std::string source_, target_;
   std::optional<CsvLines> csv_;

@@ -8,9 +8,13 @@
 
 namespace starling {
 
-/// Returns what separates the fields of a table that begins with these bytes: a comma, a semicolon or a tab, whichever its first line has
-/// first.
+/// Returns what separates the fields of a table that begins with these bytes: the comma, semicolon or tab by which most of its records have
+/// two or three columns; of equal ones, what its first line has first.
 char csv_separator(std::string_view head);
+
+/// Returns whether the first line of a table, its columns with a tab between them, names these: "source" and "target", or codes of the two
+/// languages ("": unknown).
+bool names_csv_columns(std::string_view line, std::string_view source, std::string_view target);
 
 class CsvLines {
  public:
@@ -29,5 +33,8 @@ class CsvLines {
   enum class In : uint8_t { beginning, plain, quoted, quote } in_ = In::beginning;  // quote: after one within quotes
   bool blank_ = true, first_ = true;
 };
+
+/// Returns the lines of a whole table.
+std::string lines_of_csv(std::string_view table, char separator, size_t most_columns = SIZE_MAX);
 
 }  // namespace starling

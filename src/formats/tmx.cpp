@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "document/html.h"
+#include "text/language_match.h"
 #include "text/languages.h"
 #include "text/unicode.h"
 #include "units/xml_elements.h"
@@ -20,13 +21,6 @@ constexpr size_t kTmxChunk = size_t{256} << 10;
 
 // Elements that stand for formatting of the original; what is in them is no text.
 const std::set<std::string, std::less<>> kNoText{"bpt", "ept", "ph", "it", "ut"};
-
-// Returns a code as it is compared: "pt_BR" as "pt-br".
-std::string normal_code(std::string_view code) {
-  std::string normal(code);
-  for (char& c : normal) c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return normal;
-}
 
 struct Segment {
   std::string language, text;
@@ -43,7 +37,7 @@ std::vector<Segment> segments_of(std::string_view unit) {
     const std::string_view bytes = unit.substr(t.begin, t.end - t.begin);
     if (t.kind == HtmlToken::open && t.name == "tuv") {
       const std::string_view language = tag_attribute(bytes, "xml:lang");
-      segments.push_back({normal_code(language.empty() ? tag_attribute(bytes, "lang") : language), ""});
+      segments.push_back({comparable_language(language.empty() ? tag_attribute(bytes, "lang") : language), ""});
     } else if ((t.kind == HtmlToken::open || t.kind == HtmlToken::close) && t.name == "seg") {
       within = t.kind == HtmlToken::open && !segments.empty();
     } else if (within && t.kind == HtmlToken::open && kNoText.contains(t.name) && t.partner != SIZE_MAX) {
@@ -72,7 +66,7 @@ const Segment* segment_in(const std::vector<Segment>& segments, std::string_view
 }  // namespace
 
 TmxReader::TmxReader(Read read, std::string source, std::string target)
-    : read_(std::move(read)), source_(normal_code(source)), target_(normal_code(target)) {}
+    : read_(std::move(read)), source_(comparable_language(source)), target_(comparable_language(target)) {}
 
 // Reads more of the file; returns false at its end.
 bool TmxReader::fill() {
@@ -128,7 +122,7 @@ bool TmxReader::find_unit(std::string_view& unit) {
       const std::string_view before = std::string_view(buffer_).substr(at_, found - at_);
       const size_t header = before.find("<header");
       if (header != std::string_view::npos)
-        source_ = normal_code(tag_attribute(before.substr(header, before.find('>', header) - header), "srclang"));
+        source_ = comparable_language(tag_attribute(before.substr(header, before.find('>', header) - header), "srclang"));
     }
     header_read_ = true;
     skip_to(found);

@@ -39,11 +39,9 @@ std::shared_ptr<const TranslationMemory> TranslationMemory::parse(std::string te
   if (wide || head.find("<tmx") != bytes.npos) {
     memory->read_tmx(bytes, name, source, target);
   } else if (name.ends_with(".csv")) {
-    std::string lines;
-    CsvLines csv(csv_separator(head));
-    csv.add(bytes, lines);
-    csv.end(lines);
-    memory->read_lines(lines, name);
+    const std::string table = lines_of_csv(bytes, csv_separator(bytes));
+    const std::string_view lines = table, first = lines.substr(0, lines.find('\n'));
+    memory->read_lines(lines.substr(names_csv_columns(first, source, target) ? first.size() + 1 : 0), name);
   } else {
     memory->read_lines(bytes.substr(bytes.starts_with("\xEF\xBB\xBF") ? 3 : 0), name);
   }

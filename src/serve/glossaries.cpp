@@ -30,15 +30,6 @@ std::string time_now() {
   return time.insert(time.size() - 1, fmt::format(".{:06}", fraction));
 }
 
-// Returns lines with tabs for comma-separated values; what follows the second field, DeepL's languages, is left out.
-std::string tabs_of(std::string_view csv) {
-  std::string lines;
-  CsvLines table(',', 2);
-  table.add(csv, lines);
-  table.end(lines);
-  return lines;
-}
-
 std::shared_ptr<const Glossary> parsed(std::string_view terms) {
   try {
     return Glossary::parse(terms, "glossary");
@@ -89,7 +80,7 @@ HttpResponse Glossaries::create(const RequestValues& values, const std::string& 
           .target = known_language(specified(values, "target_lang"), models, "target_lang"),
           .created = time_now(),
           .owner = owner,
-          .terms = format == "csv" ? tabs_of(entries) : entries,
+          .terms = format == "csv" ? lines_of_csv(entries, ',', 2) : entries,  // languages may follow the terms
           .glossary = {}};
   e.glossary = parsed(e.terms);
   const std::lock_guard lock(mutex_);

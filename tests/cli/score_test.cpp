@@ -37,6 +37,17 @@ class ScoreTest : public ProgramTest {
   }
 };
 
+// A table is another form of the same pairs; a memory is read in the model's languages, which this one does not say.
+TEST_F(ScoreTest, PairsMayBeInATable) {
+  write("pairs.csv", "source,target\nsee ab now,siehe ba jetzt\n\"see xy now\",\"siehe 漢 jetzt\"\n,\nsee zz now,\n");
+  const std::string lines = run("score --model run --source source --target target --threads 1").text;
+  EXPECT_EQ(parts(lines, '\n').size(), 4u);
+  EXPECT_EQ(run("score --model run --tsv pairs.csv --threads 1").text, lines);
+  const ShellOutcome memory = run("score --model run --tsv pairs.tmx --threads 1");
+  EXPECT_EQ(memory.status, 2);
+  EXPECT_THAT(memory.text, testing::HasSubstr("pairs.tmx: a translation memory has several languages"));
+}
+
 TEST_F(ScoreTest, AFileTakesTheScores) {
   const std::string text = run("score --model run --source source --target target --threads 1").text;
   EXPECT_EQ(run("score --model run --source source --target target --threads 1 -o scores").text, "");

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "data/tokenize.h"
+#include "formats/csv.h"
 #include "formats/tmx.h"
 #include "tests/data/fixtures.h"
 
@@ -93,6 +95,29 @@ TEST(PairTables, CsvAsSpreadsheetsWriteIt) {
   EXPECT_THAT(pairs_of(directory.write("t.csv.gz", test::gzip("\"a\",\"b\""))), ElementsAre("a|b"));
   EXPECT_THAT(refusal<DataError>(directory.write("t.csv", "a,b\nc,d,e\n")), HasSubstr("t.csv:2: 3 columns instead of two"));
   EXPECT_THAT(refusal<DataError>(directory.write("t.csv", "a\nb\n")), HasSubstr("1 column instead of two"));
+}
+
+TEST(PairTables, MostRecordsSayWhatSeparatesFields) {
+  EXPECT_EQ(csv_separator("An ora;nge,eine Ora;nge\nA dog,ein Hund\nA cat,eine Katze\n"), ',') << "only what has to be is in quotes";
+  EXPECT_EQ(csv_separator("1,5;2,5\nHello, you;Hallo\nno;nein\n"), ';');
+  EXPECT_EQ(csv_separator("a, b\tc, d\ne\tf\n"), '\t');
+
+  EXPECT_EQ(csv_separator("a,b;c\n"), ',');
+  EXPECT_EQ(csv_separator("\"a,b\";c,d\n"), ';');
+  EXPECT_EQ(csv_separator("a\tb, c\n"), '\t');
+  EXPECT_EQ(csv_separator("a\nb\n"), ',') << "none of them has one";
+}
+
+// Stored tokens are those of other pairs when the languages change, though the file does not.
+TEST(PairTables, LanguagesOfAMemoryAreInTheFingerprintOfItsTokens) {
+  const TemporaryDirectory directory;
+  DataOptions data;
+  data.train = {{.tsv = directory.write("m.tmx", kHead + unit("a", "b") + kTail), .source_language = "en", .target_language = "de"}};
+  const Vocabulary vocabulary = test::small_vocabulary(directory);
+  const uint64_t before = token_fingerprint(data, vocabulary, vocabulary);
+  EXPECT_EQ(token_fingerprint(data, vocabulary, vocabulary), before);
+  data.train[0].target_language = "fr";
+  EXPECT_NE(token_fingerprint(data, vocabulary, vocabulary), before);
 }
 
 // Quotes, separators and line ends lie across the parts in which a table is read.

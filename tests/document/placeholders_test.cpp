@@ -130,7 +130,9 @@ TEST(Placeholders, EndWhereOtherScriptsBegin) {
       all += "[" + text.substr(static_cast<size_t>(r.begin), static_cast<size_t>(r.count())) + "]";
     return all;
   };
-  EXPECT_EQ(found("Text here /etc/host文件并编辑文件并编辑文件并编辑文件并编辑文件并编辑文件并编辑文件并编辑全部。谢谢。"), "[/etc/host]");
+  EXPECT_EQ(found("Text here /etc/host文件并编辑文件并编辑文件并编辑文件并编辑"
+                  "文件并编辑文件并编辑文件并编辑全部。谢谢。"),
+            "[/etc/host]");
   EXPECT_EQ(found("“%s” «%d», ‘%1$s’ 共%d个文件 „{x}“ “`ls`”"), "[%s][%d][%1$s][%d][{x}][`ls`]");
   EXPECT_EQ(found("Remarque :voir la page, Hinweis :bitte (:voir)"), "[:voir]");
   EXPECT_EQ(found("The :attribute must be :max, not :other_value"), "[:attribute][:max][:other_value]");

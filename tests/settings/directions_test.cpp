@@ -56,6 +56,18 @@ TEST(Directions, OneTargetNeedsNoTag) {
   EXPECT_THAT(parsed("data: {source: a, target: b, source-language: de, target-language: en}").languages.directions, IsEmpty());
 }
 
+// A translation memory holds several languages, so a corpus of one has those of the whole text; others need none.
+TEST(Directions, MemoriesAreReadInTheLanguagesOfTheText) {
+  const Config c = parsed("data: {tsv: a.tmx.gz, source-language: de, target-language: en}");
+  EXPECT_EQ(c.data.train[0].source_language + ":" + c.data.train[0].target_language, "de:en");
+  EXPECT_EQ(c.languages.source + ":" + c.languages.target, "de:en");
+  EXPECT_THAT(c.languages.directions, IsEmpty());
+  const Config own =
+      parsed("data: {source-language: de, target-language: en, train: [{tsv: a.tmx, source-language: en, target-language: de}]}");
+  EXPECT_EQ(own.data.train[0].source_language + ":" + own.data.train[0].target_language, "en:de");
+  EXPECT_EQ(parsed("data: {tsv: a.tsv, source-language: de, target-language: en}").data.train[0].source_language, "");
+}
+
 // As when a model for several directions is fine-tuned on one of them.
 TEST(Directions, AreKeptWhereTheyAreGiven) {
   const Config c = parsed("data: {source: a, target: b, source-language: en, target-language: fr, directions: [en:de, en:fr]}");
