@@ -9,6 +9,7 @@ add_library(starling_facade OBJECT ${library_sources})
 target_link_libraries(starling_facade PUBLIC ${library_parts})
 target_include_directories(starling_facade PRIVATE include ${CMAKE_BINARY_DIR}/include)
 target_compile_definitions(starling_facade PRIVATE STARLING_BUILDING_LIBRARY)
+starling_optimised_as(starling_facade library)
 
 add_library(libstarling SHARED $<TARGET_OBJECTS:starling_facade>)
 add_library(starling::starling ALIAS libstarling)
