@@ -22,7 +22,7 @@ class BergamotEngine : public ProgramTest, public testing::WithParamInterface<En
  protected:
   void SetUp() override {
     const char* folder = std::getenv("BERGAMOT_PACKAGE");
-    if (!folder) GTEST_SKIP() << "without BERGAMOT_PACKAGE, a folder where npm has installed @browsermt/bergamot-translator";
+    if (!folder || !*folder) GTEST_SKIP() << "without BERGAMOT_PACKAGE, a folder where npm has installed @browsermt/bergamot-translator";
     if (run_shell("node --version").status != 0) GTEST_SKIP() << "without Node.js";
     package_ = folder;
   }

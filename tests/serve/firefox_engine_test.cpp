@@ -50,7 +50,7 @@ class FirefoxEngine : public ProgramTest {
   void SetUp() override {
     const char* folder = std::getenv("BERGAMOT_PACKAGE");
     if (test::Browser::program().empty()) GTEST_SKIP() << "without Chromium";
-    if (!folder) GTEST_SKIP() << "without BERGAMOT_PACKAGE, a folder where npm has installed @browsermt/bergamot-translator";
+    if (!folder || !*folder) GTEST_SKIP() << "without BERGAMOT_PACKAGE, a folder where npm has installed @browsermt/bergamot-translator";
     worker_ = std::string(folder) + "/node_modules/@browsermt/bergamot-translator/worker/";
     server_.emplace(
         "127.0.0.1:0", HttpLimits{},
