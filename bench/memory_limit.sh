@@ -41,7 +41,7 @@ log: {every: 2}
 EOF
 rm -rf stages shards alone
 rates="--cluster.forward-gflops 100 --cluster.backward-gflops 100 --cluster.update-gb-s 5 --cluster.memory-gb-s 8"
-echo "== the plan, with $limit MiB a rank"
+echo "== the plan, with $limit MiB per rank"
 "$starling" plan -c big.yml --workers $ranks --network loopback $rates --parallel.pipeline $ranks --parallel.micro-batches 16 \
   --memory "$(awk "BEGIN { print $limit / 1024 }")" --show 5
 together="mpirun --allow-run-as-root --oversubscribe --bind-to none -n $ranks ./limited.sh $starling"

@@ -68,7 +68,7 @@ std::u32string decode_utf8(std::string_view text) {
 }
 
 void append_utf8(std::string& out, char32_t c) {
-  CHECK(c <= 0x10FFFF && !(c >= 0xD800 && c <= 0xDFFF), "0x{:X} is no code point", static_cast<std::uint32_t>(c));
+  CHECK(c <= 0x10FFFF && !(c >= 0xD800 && c <= 0xDFFF), "0x{:X} is not a code point", static_cast<std::uint32_t>(c));
   constexpr unsigned char kLead[] = {0, 0, 0xC0, 0xE0, 0xF0};  // by length
   const int length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
   out.push_back(static_cast<char>(kLead[length] | c >> 6 * (length - 1)));

@@ -100,14 +100,14 @@ std::string label_value(std::string_view text) {
 }
 
 void Metrics::count(std::string_view name, const std::string& labels, double by) {
-  CHECK(family(name).kind == Kind::counter, "{} is no counter", name);
+  CHECK(family(name).kind == Kind::counter, "{} is not a counter", name);
   const std::lock_guard lock(mutex_);
   families_[std::string(name)][labels].value += by;
 }
 
 void Metrics::observe(std::string_view name, const std::string& labels, double value) {
   const Family& f = family(name);
-  CHECK(f.kind == Kind::histogram, "{} is no histogram", name);
+  CHECK(f.kind == Kind::histogram, "{} is not a histogram", name);
   const std::lock_guard lock(mutex_);
   Series& series = families_[std::string(name)][labels];
   series.counts.resize(f.buckets.size() + 1);
@@ -116,7 +116,7 @@ void Metrics::observe(std::string_view name, const std::string& labels, double v
 }
 
 void Metrics::set(std::string_view name, const std::string& labels, double value) {
-  CHECK(family(name).kind == Kind::gauge, "{} is no gauge", name);
+  CHECK(family(name).kind == Kind::gauge, "{} is not a gauge", name);
   const std::lock_guard lock(mutex_);
   families_[std::string(name)][labels].value = value;
 }

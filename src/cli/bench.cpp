@@ -88,8 +88,8 @@ void add_bench(CLI::App& app) {
   auto* train = bench->add_subcommand("train", "throughput and efficiency of training on synthetic sentences, with a profile by operation");
   add_common(train, *a);
   add_precision(train, *a);
-  train->add_option("--batch-tokens", a->batch_tokens, "target tokens a batch")->check(CLI::Range(16, 1000000))->capture_default_str();
-  train->add_option("--batch-sentences", a->train_sentences, "sentences a batch, in place of --batch-tokens; 0 = off")
+  train->add_option("--batch-tokens", a->batch_tokens, "target tokens per batch")->check(CLI::Range(16, 1000000))->capture_default_str();
+  train->add_option("--batch-sentences", a->train_sentences, "sentences per batch, in place of --batch-tokens; 0 = off")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
   train->add_option("--optimizer", a->optimizer, "adam or muon")->check(CLI::IsMember({"adam", "muon"}))->capture_default_str();
@@ -113,7 +113,7 @@ void add_bench(CLI::App& app) {
   translate->add_option("--clip", a->clip, "untrained gnmt: as trained for 8-bit inference, states within +-this and outputs o * c; 0 = no")
       ->check(real_range(0, 1000));
   a->search.add_to(*translate, {"beam"});
-  translate->add_option("--batch-size", a->batch_sentences, "sentences a batch")->check(CLI::Range(1, 4096))->capture_default_str();
+  translate->add_option("--batch-size", a->batch_sentences, "sentences per batch")->check(CLI::Range(1, 4096))->capture_default_str();
   translate->add_option("--output-length", a->output_length, "tokens that every translation has; 0 = as the model decides")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();

@@ -35,7 +35,7 @@ void print(const BenchDataResult& r) {
 }
 
 void print(const std::vector<SampleRow>& rows) {
-  std::cout << "different lines       MB   seconds   peak MiB   pieces   shared with the last   by use   tokens a line\n";
+  std::cout << "different lines       MB   seconds   peak MiB   pieces   shared with the last   by use   tokens per line\n";
   for (const SampleRow& row : rows)
     std::cout << fmt::format("{:15} {:8.1f} {:9.1f} {:10} {:8} {:20.1f} % {:6.2f} % {:15.3f}\n", row.sampled,
                              static_cast<double>(row.sampled_bytes) / 1e6, row.seconds, row.peak_child_bytes >> 20, row.pieces,
@@ -49,7 +49,7 @@ void add_bench_data(CLI::App& bench) {
       "data",
       "preparing training data beside SentencePiece alone, on parallel text of made-up words that it writes; not removed afterwards");
   auto d = std::make_shared<BenchDataOptions>();
-  data->add_option("--output", d->output, "directory for text (270 bytes a pair), vocabulary and tokens (120); what is there is used")
+  data->add_option("--output", d->output, "directory for text (270 bytes per pair), vocabulary and tokens (120); what is there is used")
       ->type_name("DIR")
       ->required();
   data->add_option("--pairs", d->pairs, "sentence pairs")->check(CLI::Range(1000, 1'000'000'000))->capture_default_str();

@@ -80,7 +80,7 @@ void print(const BenchDistributedResult& r, bool simulated) {
   line("step, all apart",
        fmt::format("{}: forward {}, backward {}; {:.3f} of the rate alone", ms(r.local), ms(r.forward), ms(r.backward), r.alone / r.local));
   if (r.product_rate_alone > 0)
-    line("matrix products", fmt::format("{:.0f} GFLOP/s a rank alone, {:.0f} all at once: {:.3f}", r.product_rate_alone / 1e9,
+    line("matrix products", fmt::format("{:.0f} GFLOP/s per rank alone, {:.0f} all at once: {:.3f}", r.product_rate_alone / 1e9,
                                         r.product_rate_together / 1e9, r.product_rate_together / r.product_rate_alone));
   if (r.ranks == 1) return;
   line("link", fmt::format("{:.1f} us, {:.2f} Gbit/s", 1e6 * r.latency_s, 8e-9 * r.bandwidth));
@@ -96,7 +96,7 @@ void print(const BenchDistributedResult& r, bool simulated) {
   double most = 0, waited = 0;
   for (const double b : r.bytes_sent) most = std::max(most, b);
   for (const double w : r.waited) waited += w / static_cast<double>(r.waited.size());
-  line("sent a step", fmt::format("{:.2f} MiB by the rank that sends most; ranks waited {} on average", most / (1 << 20), ms(waited)));
+  line("sent per step", fmt::format("{:.2f} MiB by the rank that sends most; ranks waited {} on average", most / (1 << 20), ms(waited)));
 }
 
 struct DistributedArguments {

@@ -92,7 +92,7 @@ void run(BenchServeArguments& a) {
   LineReader reader(a.input);
   for (std::string_view line; reader.next(line);)
     if (!line.empty()) a.target.sentences.emplace_back(line);
-  if (a.target.sentences.empty()) throw DataError(fmt::format("{}:1: has no sentence to send; give a text with one a line", a.input));
+  if (a.target.sentences.empty()) throw DataError(fmt::format("{}:1: has no sentence to send; give a text with one per line", a.input));
   for (std::string& url : a.urls)
     while (url.ends_with('/')) url.pop_back();
   std::vector<std::vector<Series>> all(a.urls.size());

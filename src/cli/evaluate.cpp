@@ -185,7 +185,7 @@ void add_evaluate(CLI::App& app) {
       "evaluate", "Score translations against references: BLEU, chrF, chrF++, TER as in sacreBLEU; GLEU; AER of word alignments");
   const auto arguments = std::make_shared<EvaluateArguments>();
   sub->add_option("--hypotheses", arguments->hypotheses,
-                  "The translations, one a line (plain, .gz, .zst); - reads standard input; several files are several systems, the first "
+                  "The translations, one per line (plain, .gz, .zst); - reads standard input; several files are several systems, the first "
                   "the baseline")
       ->required();
   sub->add_option("--references", arguments->references, "The reference translations, line by line; repeat the option for more references")

@@ -206,7 +206,7 @@ void run_score(const ScoreArguments& a) {
 }  // namespace
 
 void add_score(CLI::App& app) {
-  auto* sub = app.add_subcommand("score", "log-probabilities (nats) of given translations, one a line");
+  auto* sub = app.add_subcommand("score", "log-probabilities (nats) of given translations, one per line");
   auto a = std::make_shared<ScoreArguments>();
   sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory")->required();
   sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst)");

@@ -16,8 +16,7 @@ std::string read_whole_text(const std::string& path) {
   const auto line_at = [&](size_t at) { return 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(at), '\n'); };
   for (size_t got = 1; got > 0;) {
     const size_t size = text.size();
-    if (size > kMost)
-      throw IoError(fmt::format("{}: has more than {} bytes, too many to be read as one document; divide it", shown, kMost));
+    if (size > kMost) throw IoError(fmt::format("{}: has more than {} bytes, the limit for one document; split it", shown, kMost));
     text.resize(size + kChunk);
     try {
       got = bytes->read(text.data() + size, kChunk);

@@ -32,7 +32,7 @@ OwnPlaceholders::OwnPlaceholders(const std::vector<std::string>& expressions, co
   for (const std::string& text : expressions) {
     const auto& expression = *expressions_.emplace_back(std::make_unique<Expression>(text));
     if (!expression.re2.ok())
-      throw ConfigError(fmt::format("{} {} is no regular expression of RE2: {}; put a backslash before marks that are meant as they are",
+      throw ConfigError(fmt::format("{} {} is not a regular expression of RE2: {}; put a backslash before marks that are meant as they are",
                                     option, text, expression.re2.error()));
     if (re2::RE2::PartialMatch("", expression.re2))
       throw ConfigError(

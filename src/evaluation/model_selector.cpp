@@ -126,7 +126,7 @@ void ModelSelector::warn(std::vector<std::string>& messages) const {
   std::vector<std::string> improving;
   for (const Track& t : tracks_)
     if (t.since < patience_) improving.push_back(t.metric);
-  messages.push_back(constant() ? fmt::format("{} has not changed in {} validations, which is no reason to stop early: training continues",
+  messages.push_back(constant() ? fmt::format("{} has not changed in {} validations, which does not end the run early: training continues",
                                               deciding, stalled_ + 1)
                                 : fmt::format("{} has not improved in {} validations, but {} {}: training continues", deciding, stalled_,
                                               list_of(improving), improving.size() == 1 ? "has" : "have"));

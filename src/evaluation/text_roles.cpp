@@ -70,7 +70,7 @@ std::string doubt_about_sides(Model& model, const Vocabularies& v, const std::st
   const double as_given = nats(given), as_swapped = nats(swapped);
   if (!(as_swapped < as_given - kMargin)) return "";
   return fmt::format(
-      "--source {} and --target {} seem to be swapped: the model's cross-entropy is {:.2f} nats a token as given, {:.2f} the other way "
+      "--source {} and --target {} seem to be swapped: the model's cross-entropy is {:.2f} nats per token as given, {:.2f} the other way "
       "round",
       source, target, as_given, as_swapped);
 }

@@ -39,7 +39,7 @@ void RaceRunner::prepare_runs() {
                     r_.file));
   gradient_bytes_ = gradient_bytes(config, vocabularies_->sizes());
   step_seconds_ = step_seconds(config, r_.cluster, *store_, *vocabularies_, std::min<int64_t>(200, race_updates(config, 1)));
-  say(fmt::format("one worker: {:.2f} M parameters, {} target tokens an update, {:.1f} virtual ms of computing; {} updates",
+  say(fmt::format("one worker: {:.2f} M parameters, {} target tokens per update, {:.1f} virtual ms of computing; {} updates",
                   static_cast<double>(gradient_bytes_) / 4e6, config.train.batch_tokens, 1e3 * step_seconds_, race_updates(config, 1)));
   check_places();
   count_planned();

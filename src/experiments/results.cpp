@@ -198,7 +198,7 @@ std::string RaceResults::recommendation(const Row& best) const {
   const auto tried = std::count_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.arm == tuned; });
   return fmt::format(
       "{}{} with learning rate {}: {} in {:.1f} virtual seconds, {}{}, final loss {:.4f} (one worker {:.4f}), {:.1f} MiB "
-      "sent a worker ({}{})",
+      "sent per worker ({}{})",
       best.convergence.count > 0 && best.convergence.mean < 1 ? "stay with one worker; the best of the others: " : "use ", best.arm,
       tuned_text(best.rate, best.second), target_text(recipe_.targets.front()), best.seconds.mean,
       best.convergence.count > 0 ? fmt::format("{:.2f}x one worker", best.convergence.mean) : "one worker does not reach it",
@@ -356,7 +356,7 @@ std::string RaceResults::curves_csv() const {
 
 std::string RaceResults::table(const std::string& network, int workers, const RaceTarget& target) const {
   std::string out =
-      "| arm | workers | seeds | learning rate | tokens to target, M | virtual time to target, s | sent a worker, MiB | convergence "
+      "| arm | workers | seeds | learning rate | tokens to target, M | virtual time to target, s | sent per worker, MiB | convergence "
       "speed-up | "
       "throughput speed-up | final loss |";
   std::string line = "|---|---|---|---|---|---|---|---|---|---|";

@@ -182,8 +182,8 @@ NetworkModel race_network(const RaceNetwork& network, const NetworkModel& base, 
   const double rounds = 2.0 * (workers - 1), fixed = rounds * 1e-6 * (link.latency_us + link.message_us), time = network.r * step;
   if (fixed >= 0.9 * time)
     throw ConfigError(fmt::format(
-        "network {}: r = {:g} is {:.3g} ms a step, but the latencies of a ring of {} workers alone are {:.3g} ms; lower latency-us "
-        "and message-us, or use more tokens a step",
+        "network {}: r = {:g} is {:.3g} ms per step, but the latencies of a ring of {} workers alone are {:.3g} ms; lower latency-us "
+        "and message-us, or use more tokens per step",
         network.name, network.r, 1e3 * time, workers, 1e3 * fixed));
   model.inter.bandwidth_gbit_s = rounds * 8e-9 * static_cast<double>(bytes) / workers / (time - fixed);
   return model;

@@ -140,7 +140,7 @@ class Tuning {
                                         : key == "minutes" ? "--budget"
                                                            : "--" + key));
       if (!then.contains("tokens_per_second") || !then["tokens_per_second"].is_number() || !(then["tokens_per_second"] > 0))
-        throw DataError(fmt::format("{}: tokens_per_second is no number above 0; remove the file, and the tuning begins anew", path));
+        throw DataError(fmt::format("{}: tokens_per_second is not a number above 0; remove the file, and the tuning starts again", path));
       speed = then["tokens_per_second"];
     } else if (speed == 0) {
       speed = measured_speed();
@@ -253,7 +253,7 @@ class Tuning {
 
   std::string rung_table(size_t i, const std::vector<Trial>& trials) const {
     const bool last = i + 1 == rungs_.size();
-    std::string text = fmt::format("## Rung {}: {} target tokens a run\n\n| values | cross-entropy |{}\n|---|---|{}\n", i + 1,
+    std::string text = fmt::format("## Rung {}: {} target tokens per run\n\n| values | cross-entropy |{}\n|---|---|{}\n", i + 1,
                                    rungs_[i].tokens, last ? " of each seed | bleu |" : "", last ? "---|---|" : "");
     for (const Trial& trial : trials) {
       text += fmt::format("| {} | {} |", values(trial.name), std::isfinite(trial.loss) ? fmt::format("{:.4f}", trial.loss) : "diverged");

@@ -84,7 +84,7 @@ std::string file_format(std::string_view text, const std::string& path) {
     if (!has && k.endings.find(ending) == std::string_view::npos && (k.first.empty() || !first.starts_with(k.first))) continue;
     if (!k.read_as.empty()) return std::string(k.read_as);
     throw ConfigError(fmt::format(
-        "{}: {} format is not supported yet; --format text, html or xml reads it as one of these, but what is no text there may "
+        "{}: {} format is not supported yet; --format text, html or xml reads it as one of these, but what is not text there may "
         "be translated or lost",
         path, k.name));
   }

@@ -133,7 +133,7 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : byt
       broken(fmt::format("{} is packed by method {}, neither stored nor deflated", printable(e.name), method));
     e.deflated = method == 8;
     if (e.packed_size == 0xffffffff || e.size == 0xffffffff) broken(fmt::format("{} has 4 GiB or more", printable(e.name)));
-    if (!e.deflated && e.size != e.packed_size) broken(fmt::format("{} has two sizes", printable(e.name)));
+    if (!e.deflated && e.size != e.packed_size) broken(fmt::format("{} is stored as it is, but has two sizes", printable(e.name)));
     if (e.size > (e.packed_size + 1) * kMostExpansion) broken(fmt::format("{} cannot have {} bytes", printable(e.name), e.size));
     packed += e.packed_size;
     if (packed > bytes.size()) broken("its entries overlap");

@@ -40,7 +40,7 @@ Ct2Tokens tokens_of(const Ct2File& file, const ForeignFiles& folder, const std::
     try {
       json[key].get_to(to);
     } catch (const nlohmann::json::exception&) {
-      throw DataError(fmt::format("{}: {} is not of its kind", folder.where(name), key));
+      throw DataError(fmt::format("{}: {} has the wrong type", folder.where(name), key));
     }
   };
   get("unk_token", t.unknown);

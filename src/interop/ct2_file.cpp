@@ -111,7 +111,7 @@ Ct2File read_ct2(std::string_view bytes, const std::string& where) {
     if (size != elements * item) in.broken(fmt::format("{} has another shape than data", a.name));
     a.bytes = in.take(size);
     const std::string name = a.name;
-    if (!file.arrays.emplace(name, std::move(a)).second) in.broken(fmt::format("{} is there twice", name));
+    if (!file.arrays.emplace(name, std::move(a)).second) in.broken(fmt::format("{} occurs twice", name));
   }
   if (file.version < 3) return file;
   const auto aliases = in.number<uint32_t>();

@@ -63,7 +63,7 @@ void HfWeights::add(std::string bytes, const std::string& where, ByteBudget& bud
   files_.push_back(std::make_unique<std::string>(std::move(bytes)));
   for (NamedBytes& tensor : parse_safetensors(std::as_bytes(std::span(*files_.back())), where, budget).tensors) {
     const std::string name = tensor.name;
-    if (!tensors_.emplace(name, std::move(tensor)).second) throw DataError(fmt::format("{}: {} is there twice", where, printable(name)));
+    if (!tensors_.emplace(name, std::move(tensor)).second) throw DataError(fmt::format("{}: {} occurs twice", where, printable(name)));
   }
 }
 

@@ -27,7 +27,7 @@ void require_finite_floats(const ImportedModel& m, const OwnedTensor& t) {
 void require_complete(const ImportedModel& m) {
   std::map<std::string, const OwnedTensor*> given;
   for (const OwnedTensor& t : m.tensors)
-    if (!given.emplace(t.name, &t).second) throw DataError(fmt::format("{}: tensor {} is there twice", m.kind, t.name));
+    if (!given.emplace(t.name, &t).second) throw DataError(fmt::format("{}: tensor {} occurs twice", m.kind, t.name));
   const auto backend = make_backend("reference");
   const auto model = declare_model(m.config, m.vocabularies.sizes(), *backend);
   for (const Parameter* p : model->parameters().declared()) {

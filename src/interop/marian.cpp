@@ -128,7 +128,7 @@ std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const Mo
   for (ForeignArray& a : list)
     if (!a.name.starts_with("special:") && !a.name.ends_with("_QuantMultA"))
       if (const std::string name = a.name; !arrays.emplace(name, std::move(a)).second)
-        throw DataError(fmt::format("{}: {} is there twice", where, name));
+        throw DataError(fmt::format("{}: {} occurs twice", where, name));
   turn_output(arrays, where);
   std::vector<OwnedTensor> tensors;
   std::vector<std::string> used;

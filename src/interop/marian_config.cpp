@@ -26,7 +26,7 @@ class Settings {
     try {
       return value.as<T>();
     } catch (const YAML::Exception&) {
-      throw DataError(fmt::format("{}:{}: {} is not of its kind", where_, value.Mark().line + 1, key));
+      throw DataError(fmt::format("{}:{}: {} has the wrong type", where_, value.Mark().line + 1, key));
     }
   }
   std::vector<std::string> list(const std::string& key) const { return get(key, std::vector<std::string>()); }

@@ -25,7 +25,7 @@ std::string_view value_of(std::string_view header, const std::string& key) {
 
 ForeignArray read_npy(ArrayBytes content, const std::string& where) {
   const auto broken = [&](const std::string& why) { throw DataError(fmt::format("{}: not an array of NumPy's ({})", where, why)); };
-  if (!content.starts_with(kMagic) || content.size() < 12) broken("its first bytes are others");
+  if (!content.starts_with(kMagic) || content.size() < 12) broken("it does not start with NumPy's signature");
   const int version = content[6];
   if (version < 1 || version > 3) broken(fmt::format("its format has version {}", version));
   uint32_t length = 0;

@@ -47,7 +47,7 @@ HostLine read_line(std::string text, const std::string& place) {
   if (!is_host(line.name)) wrong(fmt::format("{} is not a valid host name", in_quotes(line.name)));
   std::string key, sign, value;
   while (words >> key) {
-    if (key != "slots") wrong(fmt::format("{} behind a host is not known here", in_quotes(key)));
+    if (key != "slots") wrong(fmt::format("unknown option {} after the name of a host", in_quotes(key)));
     if (line.slots || !(words >> sign >> value) || sign != "\x01" || !(line.slots = number_of_slots(value)))
       wrong(fmt::format("slots takes one number, 1 to 9999{}", value.empty() ? "" : ", not " + in_quotes(value)));
   }
@@ -97,7 +97,7 @@ std::vector<LaunchHost> hosts_of_file(const std::string& path) {
       hosts.push_back({line.name, line.slots.value_or(0)});
     if (!line.slots) alone.push_back(line.name);
   }
-  if (hosts.empty()) throw ConfigError(fmt::format("--hostfile: {} names no host; write one a line, for example: alpha slots=2", path));
+  if (hosts.empty()) throw ConfigError(fmt::format("--hostfile: {} names no host; write one per line, for example: alpha slots=2", path));
   return hosts;
 }
 

@@ -56,7 +56,7 @@ MeasuredRun measured_run(const std::string& directory) {
     run.seconds += seconds;
     run.target_tokens += number_of(event, "target_tokens", 0);
   });
-  if (!exists) throw ConfigError(fmt::format("{} cannot be read: {} is no directory of a run that has trained", path, directory));
+  if (!exists) throw ConfigError(fmt::format("{} cannot be read: {} is not the directory of a run that has trained", path, directory));
   if (reports < kFewest + 1 || run.target_tokens <= 0)
     throw ConfigError(fmt::format("{} has {} of its last process, and {} are the fewest to compare: train longer, or lower log.every", path,
                                   counted(reports, "report"), kFewest + 1));

@@ -56,7 +56,7 @@ SubwordNmt::SubwordNmt(std::string_view codes, const std::string& name) {
     }
     const size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
-      wrong(fmt::format("{} is no pair of pieces with a space between them, as codes of subword-nmt are",
+      wrong(fmt::format("{} is not a pair of pieces with a space between them, as codes of subword-nmt are",
                         in_quotes(std::string(line.substr(0, 100)))));
     const std::string left(line.substr(0, space)), right(line.substr(space + 1));
     const auto rank = static_cast<int32_t>(line_number);

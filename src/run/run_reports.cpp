@@ -41,13 +41,14 @@ void RunReports::announce() {
   const auto model = static_cast<double>(run_.model->parameters().declared_count());
   const auto [warmup, peak] = warmup_of(run_.optimizer, static_cast<double>(schedule_end(run_)));
   const auto epoch = static_cast<double>(run_.batches_per_epoch);
-  run_.say(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens an update, computed {} at a time; about {} an epoch",
+  run_.say(fmt::format("model: {}, {:.2f} M parameters; {}; {} target tokens per update, computed {} at a time; about {} per epoch",
                        run_.config.model.preset, model / 1e6, run_.backend->describe(), run_.batch_tokens, computed_at_once(),
                        counted(run_.batches_per_epoch, "update")));
   if (run_.memory) run_.say(fmt::format("memory{}, planned: {}", run_.comm().size() > 1 ? " of rank 0" : "", run_.memory->text()));
   if (run_.mixed())
-    run_.say(fmt::format("objective: expected GLEU of {} samples a source (baseline {}) + {:g} x likelihood without label smoothing",
-                         run_.config.refine.samples, run_.config.refine.baseline, run_.config.refine.likelihood_weight));
+    run_.say(
+        fmt::format("objective: expected GLEU of {} samples per source sentence (baseline {}) + {:g} x likelihood without label smoothing",
+                    run_.config.refine.samples, run_.config.refine.baseline, run_.config.refine.likelihood_weight));
   run_.say(fmt::format("learning rate {:g}{}{}{}", peak,
                        warmup > 0 ? fmt::format(" after {} of warm-up", counted(std::llround(warmup), "update")) : ", no warm-up",
                        warmup > 0 && epoch > 0 ? fmt::format(", {:.1f} epochs", warmup / epoch) : "", sooner_text(run_)) +
@@ -219,7 +220,7 @@ void RunReports::tell_growth(int64_t before) {
   const int64_t factor = run_.growth->factor();
   if (factor == before || !run_.first() || run_.driver->finished()) return;
   run_.say(fmt::format(
-      "from update {} on {} target tokens an update{}", run_.step() + 1, factor * run_.batch_tokens,
+      "from update {} on {} target tokens per update{}", run_.step() + 1, factor * run_.batch_tokens,
       run_.config.train.batch_growth_exponent > 0 ? fmt::format(", and the learning rate times {:.3g}", run_.growth->rate_factor()) : ""));
   run_.progress.event(
       {{"type", "batch"}, {"step", run_.step()}, {"batch_tokens", factor * run_.batch_tokens}, {"noise_scale", run_.noise.tokens()}});

@@ -94,7 +94,7 @@ void plan_steps(RunParts& run) {
   if (t.beta2_tokens > 0) run.optimizer.beta2 = std::exp2(-static_cast<double>(run.batch_tokens) / static_cast<double>(t.beta2_tokens));
   if (t.beta2_tokens > 0 && (run.optimizer.beta2 < 0.5 || run.optimizer.beta2 > kMostDecay))
     throw ConfigError(
-        fmt::format("train.beta2-tokens {} makes beta2 {:g} with {} tokens an update; give 1 to 69,000 updates' worth of tokens",
+        fmt::format("train.beta2-tokens {} makes beta2 {:g} with {} tokens per update; give 1 to 69,000 updates' worth of tokens",
                     t.beta2_tokens, run.optimizer.beta2, run.batch_tokens));
   run.max_steps = last_update(t, run.batch_tokens);
   run.replica.emplace(*run.model, step_options(run.config, run.optimizer, run.max_steps), run.world, *run.mesh);

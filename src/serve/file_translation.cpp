@@ -152,7 +152,8 @@ std::optional<std::string> translate_file(ModelSet& models, FileQuery file, JobO
         query.texts.push_back(units[i].text);
         bytes += units[i].text.size();
       }
-      if (serve_seconds() > deadline) throw ApiError(504, "the translation was not there in time; send a smaller file, or later");
+      if (serve_seconds() > deadline)
+        throw ApiError(504, "the translation was not finished before the deadline; send a smaller file, or try again later");
       if (!translate_units(models, query, options, deadline, size, watch, translations)) return std::nullopt;
       done += static_cast<double>(bytes);
       watch.share(done / all);

@@ -58,7 +58,7 @@ Glossaries::Glossaries(std::string directory) : directory_(std::move(directory))
            json.at("entries"),
            {}};
     } catch (const nlohmann::json::exception&) {
-      throw DataError(fmt::format("{}: this is no glossary of the server; move it out of --glossaries", path));
+      throw DataError(fmt::format("{}: this is not a glossary of the server; move it out of --glossaries", path));
     }
     e.glossary = Glossary::parse(e.terms, path);
     all_.emplace(name.substr(0, name.size() - 5), std::move(e));
@@ -157,7 +157,8 @@ std::shared_ptr<const Glossary> glossary_of(const RequestValues& values) {
       terms += in_line(term);
       const nlohmann::json spellings = translation.is_array() ? translation : nlohmann::json::array({translation});
       for (const auto& spelling : spellings) {
-        if (!spelling.is_string()) throw ApiError(400, fmt::format("Invalid request: the glossary's translation of '{}' is no text", term));
+        if (!spelling.is_string())
+          throw ApiError(400, fmt::format("Invalid request: the glossary's translation of '{}' is not text", term));
         terms += "\t" + in_line(spelling.get<std::string>());
       }
       terms += '\n';

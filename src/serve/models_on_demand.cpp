@@ -119,7 +119,7 @@ int64_t ModelSet::use(const Direction& direction, double deadline, Ready ready) 
 }
 
 ApiError ModelSet::failed(const Slot& slot, double now) const {
-  ApiError error(503, fmt::format("the model from {} could not be loaded, which the operator is told; try again later",
+  ApiError error(503, fmt::format("the model from {} could not be loaded, which the operator can see in the log; try again later",
                                   direction_text(slot.directions)));
   error.retry_seconds = std::max(1, static_cast<int>(std::ceil(slot.retry_at - now)));
   return error;

@@ -336,7 +336,8 @@ void Job::tell_rest(size_t text) {
 }
 
 void Job::finish(Group& group, size_t leg, Scheduler::Outcome outcome) {
-  if (outcome.end == Scheduler::End::expired) throw ApiError(504, "the translation was not there in time; send less at once, or later");
+  if (outcome.end == Scheduler::End::expired)
+    throw ApiError(504, "the translation was not finished before the deadline; send fewer texts at once, or try again later");
   if (outcome.end == Scheduler::End::failed) throw ApiError(500, outcome.error);
   const bool last = leg + 1 == group.route.legs.size();
   const LoadedModel& model = group.legs[leg].model->model();

@@ -34,7 +34,7 @@ void visit(Visitor& v, CorpusFiles& c) {
   v.field("weight", c.weight, "how often an epoch shows a sentence of this corpus, on average", 0.0, 10000.0);
   v.numbers("weights", c.weights, "its weight in each stage of a curriculum (data.stages); empty = weight in all of them", 0.0, 10000.0);
   v.field("sentence-weights", c.sentence_weights,
-          "a file with a number for each pair, one a line, by which its loss is multiplied; plain, .gz or .zst; empty = 1 for all");
+          "a file with a number for each pair, one per line, by which its loss is multiplied; plain, .gz or .zst; empty = 1 for all");
   v.field("alignment", c.alignment,
           "a file with the links of each pair, one line a pair, as fast_align writes them (0-0 1-2), along which attention is guided "
           "(train.guided-alignment); column = the third column of the tsv; empty = none");

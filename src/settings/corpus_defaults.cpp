@@ -252,7 +252,7 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
   if (epochs <= kEpochs) return "";
   if (!t.initial_model.empty())
     return fmt::format(
-        "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; leave "
+        "{} pairs are few: about {} per epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; leave "
         "train.warmup out, or try --train.warmup 200",
         pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs);
   const bool large = config.model.preset == "transformer-base" || config.model.preset == "transformer-big";
@@ -261,7 +261,7 @@ std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t upd
   const bool chosen = config.strategy.batch == BatchScope::global &&
                       config.strategy.rate_scaling == RateScaling::none;  // whether they are chosen when they are left out
   return fmt::format(
-      "{} pairs are few: about {} an epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it learn "
+      "{} pairs are few: about {} per epoch, so that the warm-up of {} updates is {:.1f} epochs at small learning rates; to see it learn "
       "sooner, {}{}{}",
       pairs, counted(updates_an_epoch, "update"), t.optimizer.warmup, epochs,
       chosen ? "leave train.warmup and train.learning-rate out" : "set --train.warmup 400 --train.learning-rate 1.6e-3",

@@ -102,7 +102,7 @@ class Asynchronous : public Strategy {
     return fmt::format(
         "asynchronous: {} workers, {} server{}; push every {} and fetch every {} updates{}; {} push{} to a server's step{}; a worker sends "
         "{:.1f} "
-        "MiB and receives {:.1f} MiB an update",
+        "MiB and receives {:.1f} MiB per update",
         workers_, servers_.size(), servers_.size() == 1 ? "" : "s", o_.push_interval, o_.fetch_interval,
         ahead() ? ", one update ahead" : "", k, k == 1 ? "" : "es", o_.wait_for_step ? ", which fetches wait for" : "",
         mib * (narrow_ ? 0.5 : 1.0) / static_cast<double>(o_.push_interval), mib / static_cast<double>(o_.fetch_interval));

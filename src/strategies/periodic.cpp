@@ -146,7 +146,7 @@ class Periodic : public Strategy {
       bytes = 0;
       for (const Fragment& f : fragments_) bytes += compressed_exchange(f).planned_bytes(keep_at(options_.compression, 1000000000));
     }
-    return fmt::format("{}: {}, {}{}; a rank sends {:.2f} MiB an update, {:.1f} MiB a merge", options_.name, local, outer,
+    return fmt::format("{}: {}, {}{}; each rank sends {:.2f} MiB per update, {:.1f} MiB per merge", options_.name, local, outer,
                        compresses() ? sent_text(bytes) : "", bytes / static_cast<double>(p_.interval) / (1 << 20), bytes / (1 << 20));
   }
 

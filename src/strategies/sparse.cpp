@@ -86,8 +86,9 @@ class Sparse : public Strategy {
       bytes += e.planned_bytes(c.keep);
       dense += e.dense_bytes();
     }
-    return fmt::format("{}: {} workers exchange compressed gradients: {}{}; a rank sends {:.2f} MiB an update, {:.1f} % of an all-reduce",
-                       options_.name, size_, what, local, bytes / (1 << 20), dense > 0 ? 100 * bytes / dense : 0);
+    return fmt::format(
+        "{}: {} workers exchange compressed gradients: {}{}; each rank sends {:.2f} MiB per update, {:.1f} % of an all-reduce",
+        options_.name, size_, what, local, bytes / (1 << 20), dense > 0 ? 100 * bytes / dense : 0);
   }
 
  private:

@@ -95,13 +95,13 @@ class Synchronous : public Strategy {
                                         options_.overlap ? ", exchanged during the backward pass" : "");
     if (server()) {
       const double S = static_cast<double>(servers_.size()), clients = workers_ - (workers_ == size_ ? 1 : 0);
-      return fmt::format("parameter server: {} workers, {} server{} on {}{}; {}; a server receives and sends {:.1f} MiB an update",
+      return fmt::format("parameter server: {} workers, {} server{} on {}{}; {}; each server receives and sends {:.1f} MiB per update",
                          workers_, servers_.size(), servers_.size() == 1 ? "" : "s",
                          workers_ == size_ ? "ranks that compute too" : "ranks of their own", whole, cut,
                          (2 * wire * clients * M + moved) / S / mib);
     }
     const double bytes = wire * 2 * (N - 1) / N * M + (sharded() ? moved / N : 0);
-    return fmt::format("all-reduce among {} workers{}; {}, {} on the wire; a rank sends {:.1f} MiB an update", size_,
+    return fmt::format("all-reduce among {} workers{}; {}, {} on the wire; each rank sends {:.1f} MiB per update", size_,
                        sharded() ? ", optimizer sharded" + whole : "", cut, options_.wire, bytes / mib);
   }
 

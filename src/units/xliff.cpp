@@ -57,7 +57,7 @@ Xliff::Xliff(std::string text, const Languages& languages) : XmlFile(std::move(t
     else if (opens(i))
       within.push_back({last_of(i), translated, preserve});
   }
-  if (!found) refuse(0, "there is no element <xliff>, so this is no XLIFF; choose another --format");
+  if (!found) refuse(0, "there is no element <xliff>, so this is not XLIFF; choose another --format");
 }
 
 void Xliff::set_target_language(size_t element, const char* name) {

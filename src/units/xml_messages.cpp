@@ -50,7 +50,7 @@ AndroidStrings::AndroidStrings(std::string text) : XmlFile(std::move(text)) {
     else if (element == "string" || (element == "item" && (i < texts || attribute(i, "type") == "string")))
       add(i), i = last_of(i);
   }
-  if (!found) refuse(0, "there is no element <resources>, so these are no strings of Android's; choose another --format");
+  if (!found) refuse(0, "there is no element <resources>, so these are not Android's strings; choose another --format");
 }
 
 void AndroidStrings::add(size_t element) {
@@ -171,7 +171,7 @@ QtLinguist::QtLinguist(std::string text, const Languages& languages) : XmlFile(s
       i = last_of(i);
     }
   }
-  if (!found) refuse(0, "there is no element <TS>, so this is no file of Qt Linguist's; choose another --format");
+  if (!found) refuse(0, "there is no element <TS>, so this is not a file of Qt Linguist; choose another --format");
 }
 
 void QtLinguist::add(size_t message_element, size_t forms) {

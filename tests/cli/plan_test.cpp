@@ -96,7 +96,7 @@ TEST_F(PlanHistory, SaysHowWellPredictionsDidAndHowSureTheNextOneIs) {
   EXPECT_THAT(plan(four).text, HasSubstr("judging by 2 earlier predictions on this host"));
 
   EXPECT_EQ(plan("--history nowhere").status, 2);
-  EXPECT_THAT(plan("--history nowhere").text, HasSubstr("nowhere is no directory of a run that has trained"));
+  EXPECT_THAT(plan("--history nowhere").text, HasSubstr("nowhere is not the directory of a run that has trained"));
 }
 
 TEST(BenchLayout, IsSimulatedInStages) {

@@ -191,7 +191,7 @@ TEST(ModelSelector, SaysWhyTheRunDoesNotStop) {
   still = selector_of_both(1);
   still.consider(1, both(8, 5)), still.consider(2, both(9, 5));
   EXPECT_THAT(still.consider(3, both(9, 6)).messages,
-              ElementsAre("bleu has not changed in 2 validations, which is no reason to stop early: training continues"));
+              ElementsAre("bleu has not changed in 2 validations, which does not end the run early: training continues"));
 }
 
 TEST(ModelSelector, AResumedRunJudgesAsTheWholeOne) {

@@ -142,7 +142,7 @@ TEST_F(ResultsTest, ATargetThatOneWorkerMissesHasNoSpeedUp) {
 }
 
 TEST_F(ResultsTest, TheRecommendationSaysHowManySeedsItRestsOn) {
-  EXPECT_THAT(RaceResults(recipe_, results_).recommendations().at(0), HasSubstr(" sent a worker (2 seeds)"));
+  EXPECT_THAT(RaceResults(recipe_, results_).recommendations().at(0), HasSubstr(" sent per worker (2 seeds)"));
   const std::vector<Candidate> candidates{{"fast", 4, 1000, 0.001, "", 2, true}, {"fast", 4, 1000, 0.002, "", 3, false}};
   EXPECT_THAT(RaceResults(recipe_, results_, candidates).recommendations().at(0),
               HasSubstr("(2 seeds, one of which also chose the learning rate)"));

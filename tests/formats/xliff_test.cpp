@@ -123,7 +123,7 @@ TEST(Xliff, BrokenFilesAreRefusedWithTheirLine) {
   EXPECT_EQ(why_refused("xliff", "<xliff>\n\n<!-- a </xliff>"), "line 3: \"<!-- a </\" has no end");
   EXPECT_EQ(why_refused("xliff", "<xliff>\na < b</xliff>"), "line 2: this \"<\" begins no tag; write &lt; for the character");
   EXPECT_EQ(why_refused("xliff", "<xliff>\n<file a=\"b></file></xliff>"), "line 2: a quote of <file> is not closed");
-  EXPECT_EQ(why_refused("xliff", "<a/>"), "line 1: there is no element <xliff>, so this is no XLIFF; choose another --format");
+  EXPECT_EQ(why_refused("xliff", "<a/>"), "line 1: there is no element <xliff>, so this is not XLIFF; choose another --format");
   EXPECT_THAT(why_refused("xliff", "<xliff>\ncaf\xE9</xliff>"), testing::HasSubstr("line 2: a byte does not belong to UTF-8"));
   EXPECT_THAT(why_refused("xliff", "\xFF\xFE<\0"), testing::HasSubstr("UTF-16"));
   EXPECT_EQ(why_refused("xliff", version1("<trans-unit>\n</trans-unit>")), "line 4: this <trans-unit> has no <source>");

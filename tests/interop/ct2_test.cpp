@@ -377,7 +377,7 @@ TEST_F(TinyCt2Import, ArgosPackagesOfSubwordNmt) {
 
   files.back().second = "#version: 0.2\nm e</w>\nhom\n";
   files_->write_file(path("broken.argosmodel"), zip_of(files, true));
-  EXPECT_THAT(refusal([&] { import(path("broken.argosmodel")); }), HasSubstr("bpe.model:3: 'hom' is no pair of pieces"));
+  EXPECT_THAT(refusal([&] { import(path("broken.argosmodel")); }), HasSubstr("bpe.model:3: 'hom' is not a pair of pieces"));
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST_F(LaunchHosts, AreReadFromAFileBeforeMpirunSeesIt) {
   const std::pair<const char*, const char*> wrong[] = {{"alpha slots=0\n", ":1: slots takes one number, 1 to 9999, not '0'"},
                                                        {"alpha\nbeta slots\n", ":2: slots takes one number"},
                                                        {"alpha slots=two\n", "not 'two'"},
-                                                       {"alpha 2\n", ":1: '2' behind a host is not known here"},
+                                                       {"alpha 2\n", ":1: unknown option '2' after the name of a host"},
                                                        {"alpha:2\n", "'alpha:2' is not a valid host name; write HOST or HOST slots=N"},
                                                        {"alpha slots=1\nalpha slots=2\n", ":2: 'alpha' is named a second time"},
                                                        {"alpha\nalpha slots=2\n", ":2: 'alpha' is named a second time"},

@@ -223,7 +223,7 @@ TEST(Forecast, SharedMuonSendsWhatItAnnounces) {
       MetaBackend idle(DType::f32, DType::f32);
       const auto model = make_model(run.train.model, {run.train.vocabulary, run.train.vocabulary}, idle, std::nullopt, true);
       const std::string told = make_strategy(run.strategy, model->parameters(), {}, 0, 4, layer_matrices(*model))->describe();
-      const size_t unit = told.rfind(" MiB an update");
+      const size_t unit = told.rfind(" MiB per update");
       ASSERT_NE(unit, std::string::npos) << told;
       EXPECT_NEAR(std::stod(told.substr(told.rfind(' ', unit - 1))), sent / (1 << 20), 0.1) << told;
     }

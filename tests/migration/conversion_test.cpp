@@ -140,7 +140,7 @@ TEST(Conversion, EveryOptionOfMariansTrainingHasAnAnswer) {
   std::string defaults;
   for (const MarianOption& o : marian_options()) {
     EXPECT_NE(text_of(o), "") << o.name;
-    EXPECT_EQ(&o, marian_option(o.name)) << o.name << " is there twice";
+    EXPECT_EQ(&o, marian_option(o.name)) << o.name << " occurs twice";
     if (o.standard.empty() || o.name == "type" || o.name == "model") continue;
     defaults += fmt::format("{}: [", o.name);
     std::istringstream words{std::string(o.standard)};

@@ -315,8 +315,9 @@ TEST_F(RefineRun, StartsFromAModelRefinesAndContinuesBitForBit) {
   EXPECT_EQ(run_training(config("first")), 0);
   EXPECT_EQ(run_training(mixed("whole")), 0);
   const std::string told = log("whole");
-  for (const char* text : {"weights and vocabulary from ",
-                           "objective: expected GLEU of 4 samples a source (baseline leave-one-out) + 0.017", "| reward 0.", "| distinct "})
+  for (const char* text :
+       {"weights and vocabulary from ", "objective: expected GLEU of 4 samples per source sentence (baseline leave-one-out) + 0.017",
+        "| reward 0.", "| distinct "})
     EXPECT_NE(told.find(text), std::string::npos) << text << " is not in\n" << told;
   for (const int64_t stop : {3, 4, 10}) {
     Config c = mixed("parts");

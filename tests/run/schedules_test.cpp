@@ -69,7 +69,7 @@ TEST_F(TrainerTest, BatchesThatGrowEndWithTheirEpochs) {
   const std::string text((std::istreambuf_iterator<char>(log)), {});
   EXPECT_THAT(text, HasSubstr("complete: train.max-epochs 3"));
   EXPECT_THAT(text, HasSubstr("the batch doubles after 40 % of the run, after 80 % of the run; warm-up and schedule count batches of 100"));
-  EXPECT_THAT(text, HasSubstr("on 400 target tokens an update, and the learning rate times 2\n"));
+  EXPECT_THAT(text, HasSubstr("on 400 target tokens per update, and the learning rate times 2\n"));
   EXPECT_THAT(text, HasSubstr("lr 6.000e-03")) << "twice the rate of the first batches";
   // Where it would lose its place it does not go on.
   c.train.batch_doubles_at.clear(), c.train.max_epochs = 4;

@@ -131,7 +131,7 @@ TEST_F(GlossariesTest, MayComeWithARequest) {
       HasSubstr("Wasserhund"));
   const ClientAnswer stream = translate({{"q", "the dog"}, {"stream", true}, {"glossary", "dog\tWasserhund"}});
   EXPECT_THAT(stream.body, HasSubstr("Wasserhund"));
-  EXPECT_THAT(translate({{"q", "the dog"}, {"glossary", {{"dog", 3}}}}).body, HasSubstr("the glossary's translation of 'dog' is no text"));
+  EXPECT_THAT(translate({{"q", "the dog"}, {"glossary", {{"dog", 3}}}}).body, HasSubstr("the glossary's translation of 'dog' is not text"));
   Json many;
   for (int i = 0; i < 1001; ++i) many["dog" + std::to_string(i)] = "x";
   EXPECT_THAT(translate({{"q", "the dog"}, {"glossary", many}}).body, HasSubstr("has 1001 terms, and a request may have 1000"));

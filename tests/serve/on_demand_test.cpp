@@ -193,7 +193,7 @@ TEST_F(OnDemandTest, AFailureIsAPauseAndIsToldOnce) {
   start({"en-de=" + directory_ + "/model"});
   const Given first = ask("en", "de").get(), second = ask("en", "de").get();
   EXPECT_EQ(first.error->status, 503);
-  EXPECT_STREQ(first.error->what(), "the model from en to de could not be loaded, which the operator is told; try again later");
+  EXPECT_STREQ(first.error->what(), "the model from en to de could not be loaded, which the operator can see in the log; try again later");
   EXPECT_GT(second.error->retry_seconds, 1000);
   EXPECT_EQ(metrics_.value("starling_model_loads_total", "result=\"failed\""), 1);
   EXPECT_THAT(said(), testing::MatchesRegex("en to de: not loaded: [^\n]*decode.yml[^\n]*\n"));

@@ -19,7 +19,7 @@ TEST_F(ServiceTest, EndsAtTheDeadline) {
   }
   client.join();
   EXPECT_EQ(answer.status, 504);
-  EXPECT_EQ(answer.json()["error"], "the translation was not there in time; send less at once, or later");
+  EXPECT_EQ(answer.json()["error"], "the translation was not finished before the deadline; send fewer texts at once, or try again later");
 }
 
 TEST_F(ServiceTest, SaysWhenToComeBackWhenTheQueueIsFull) {

@@ -180,7 +180,7 @@ TEST_F(LongStreamTest, EndsWithAnErrorWhenItsTimeIsUp) {
   ask_for(endless(), client);
   ASSERT_TRUE(client.receives("event: more\n"));
   for (const auto& m : models_->all()) m->scheduler().expire(std::numeric_limits<double>::infinity());
-  ASSERT_TRUE(client.receives("event: error\ndata: {\"error\":\"the translation was not there in time"));
+  ASSERT_TRUE(client.receives("event: error\ndata: {\"error\":\"the translation was not finished before the deadline"));
   ASSERT_TRUE(client.receives("\r\n0\r\n\r\n"));  // the end of the answer
   EXPECT_THAT(log_text(), HasSubstr("\"status\":504"));
 }

@@ -22,7 +22,7 @@ TEST(SmallCorpus, AWarmUpOfManyEpochsIsNamed) {
   Config config;
   config.train.optimizer.warmup = 1000;
   const std::string advice = small_corpus_advice(config, 29000, 238);
-  EXPECT_THAT(advice, HasSubstr("29000 pairs are few: about 238 updates an epoch, so that the warm-up of 1000 updates is 4.2 epochs"));
+  EXPECT_THAT(advice, HasSubstr("29000 pairs are few: about 238 updates per epoch, so that the warm-up of 1000 updates is 4.2 epochs"));
   EXPECT_THAT(
       advice,
       HasSubstr("leave train.warmup and train.learning-rate out, and try --model.preset transformer-small --train.batch-tokens 2000"));

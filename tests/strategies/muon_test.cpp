@@ -219,7 +219,7 @@ TEST_P(MuonOnTheWire, SendsWhatItAnnounces) {
     return std::pair(sum, text);
   };
   const double per_update = bytes(3).first - bytes(2).first;
-  EXPECT_NE(bytes(2).second.find(fmt::format("sends {:.1f} MiB an update", per_update / (1 << 20))), std::string::npos) << bytes(2).second;
+  EXPECT_NE(bytes(2).second.find(fmt::format("sends {:.1f} MiB per update", per_update / (1 << 20))), std::string::npos) << bytes(2).second;
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, MuonOnTheWire, testing::Values(Wire::f32, Wire::bf16),

@@ -433,7 +433,7 @@ TEST_F(DistributedTrainer, WorkersMayEachHaveTheBatch) {
   EXPECT_EQ(run(c, 4), 0);
   std::ifstream log(path("each") + "/train.log");
   const std::string text((std::istreambuf_iterator<char>(log)), {});
-  EXPECT_NE(text.find("800 target tokens an update"), std::string::npos) << text;
+  EXPECT_NE(text.find("800 target tokens per update"), std::string::npos) << text;
   EXPECT_NE(text.find("learning rate 0.006 after 5 updates of warm-up"), std::string::npos) << text;
 }
 

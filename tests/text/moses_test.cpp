@@ -145,7 +145,7 @@ TEST(SubwordNmt, RefusesWhatIsNoCodes) {
     }
     return std::string();
   };
-  EXPECT_THAT(why("#version: 0.2\na b\nab\n"), HasSubstr("bpe.model:3: 'ab' is no pair of pieces"));
+  EXPECT_THAT(why("#version: 0.2\na b\nab\n"), HasSubstr("bpe.model:3: 'ab' is not a pair of pieces"));
   EXPECT_THAT(why("a b c\n"), HasSubstr("bpe.model:1: "));
   EXPECT_THAT(why("#version: 0.3\n"), HasSubstr("bpe.model:1: the codes have version '0.3'"));
   EXPECT_THAT(why("#version: 0.2 byte\n"), HasSubstr("codes are of bytes"));
