@@ -4,6 +4,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "base/processor_use.h"
 
 namespace starling {
 
@@ -18,7 +21,11 @@ std::vector<int> usable_core_list() {
         if (CPU_ISSET_S(core, bytes, mask)) cores.push_back(core);
     CPU_FREE(mask);
   }
-  return cores.empty() ? std::vector<int>{0} : cores;
+  if (cores.empty()) return {0};
+  // More threads would use up the quota early in each period, and then stand still until the next one.
+  if (const double quota = processor_quota(); quota > 0 && quota < static_cast<double>(cores.size()))
+    cores.resize(static_cast<size_t>(std::max(1L, std::lround(quota))));
+  return cores;
 }
 
 int usable_cores() { return static_cast<int>(usable_core_list().size()); }

@@ -1,4 +1,4 @@
-// The processor cores that this process may use: a batch system or mpirun may have given it fewer than the machine has.
+// The processor cores that this process may use: a batch system, mpirun or a container may have given it fewer than the machine has.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,8 @@
 
 namespace starling {
 
-// Returns the cores of the process's affinity mask in ascending order; {0} if the kernel does not report it.
+// Returns the cores of the process's affinity mask in ascending order, and of those only as many as the quota of its cgroup is worth; {0}
+// if the kernel does not report them.
 std::vector<int> usable_core_list();
 int usable_cores();
 // Returns how many compute threads to use when `asked` are requested (0: one per core): never more than there are cores, because

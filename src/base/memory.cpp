@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/processor_use.h"
+
 namespace starling {
 namespace {
 
@@ -66,56 +68,15 @@ class Bounds {
     if (limit) bound(*limit - used.value_or(0) * 1024, fmt::format("the limit of {} on {}", mebibytes(*limit), name), true);
   }
 
-  // Where a cgroup hierarchy is mounted, and which part of it.
-  struct Mount {
-    std::string part, point;
-  };
-  // Lines of mountinfo: id, parent, device, root within the file system, mount point, options, optional fields, "-", type, source, options.
-  std::optional<Mount> mount_of(std::string_view type, std::string_view option) const {
-    std::ifstream file(root_ + "/proc/self/mountinfo");
-    for (std::string line; std::getline(file, line);) {
-      std::istringstream words(line);
-      std::string skipped, word, found_type, source, options;
-      Mount mount;
-      words >> skipped >> skipped >> skipped >> mount.part >> mount.point;
-      while (words >> word && word != "-") continue;
-      words >> found_type >> source >> options;
-      if (found_type == type && ("," + options + ",").find(fmt::format(",{},", option)) != std::string::npos) return mount;
-    }
-    return std::nullopt;
-  }
-
-  // Lines of /proc/self/cgroup: number, controllers (none in version 2) and path, separated by colons.
   void cgroups() {
-    std::ifstream file(root_ + "/proc/self/cgroup");
-    for (std::string line; std::getline(file, line);) {
-      const size_t first = line.find(':'), second = line.find(':', first + 1);
-      if (second == std::string::npos) continue;
-      const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",", path = line.substr(second + 1);
-      if (controllers == ",,")
-        hierarchy(mount_of("cgroup2", "rw"), path, {"memory.max", "memory.current", "inactive_file "});
-      else if (controllers.find(",memory,") != std::string::npos)
-        hierarchy(mount_of("cgroup", "memory"), path, {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "});
-    }
+    for (const CgroupDirectory& each : cgroup_directories("memory", root_))
+      group(each.path, each.version == 2 ? Names{"memory.max", "memory.current", "inactive_file "}
+                                         : Names{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "});
   }
 
   struct Names {
     const char *limit, *used, *spare;  // two files, and a line of memory.stat: page cache that is reclaimed first
   };
-  // Applies the limits of the group and of all its ancestors that are visible from here. A path outside the mounted part belongs to
-  // another namespace; the mount point is then the nearest visible ancestor.
-  void hierarchy(const std::optional<Mount>& mount, std::string path, const Names& names) {
-    if (!mount) return;
-    const std::string part = mount->part == "/" ? "" : mount->part;
-    const bool inside = path.starts_with(part) && (path.size() == part.size() || path[part.size()] == '/');
-    path = inside ? path.substr(part.size()) : "";
-    while (path.ends_with('/')) path.pop_back();
-    for (;; path.resize(path.find_last_of('/'))) {
-      group(mount->point + path, names);
-      if (path.empty()) return;
-    }
-  }
-
   void group(const std::string& directory, const Names& names) {
     const std::string files = root_ + directory + "/";
     const std::optional<int64_t> limit = number_of(files + names.limit, "");

@@ -1,7 +1,9 @@
-// Processor time used by this process and by others: a measurement taken while other programs run does not describe the machine.
+// Processor time used by this process and by others: a measurement taken while other programs run does not describe the machine. And how
+// much of it this process is allowed.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace starling {
 
@@ -15,5 +17,17 @@ struct ProcessorUse {
 
 /// Reads the use up to now. `root` is the directory that holds proc/; tests pass one other than "/".
 ProcessorUse processor_use(const std::string& root = "/");
+
+/// Returns the time on processors that the cgroup of this process and each of its ancestors allow, in cores: 1.5 of docker --cpus 1.5; 0 if
+/// there is no quota. `root` as above.
+double processor_quota(const std::string& root = "/");
+
+/// Returns the directories of this process's cgroup and of each of its ancestors that is visible from here, in the hierarchy that has a
+/// controller, such as "memory" or "cpu".
+struct CgroupDirectory {
+  std::string path;
+  int version;  // 1 or 2
+};
+std::vector<CgroupDirectory> cgroup_directories(const std::string& controller, const std::string& root = "/");
 
 }  // namespace starling

@@ -32,6 +32,8 @@ Finding cores() {
   const std::vector<int> usable = usable_core_list();
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
   const std::string what = fmt::format("cores: {} ({} of {})", cores_text(usable), usable.size(), online);
+  if (const double quota = processor_quota(); quota > 0 && quota < static_cast<double>(online))
+    return {Level::note, fmt::format("{}, the container's quota of {:g}", what, quota), "give the container more (docker --cpus)"};
   if (static_cast<long>(usable.size()) < online)
     return {Level::note, what, "more cores: start without taskset, or ask the batch system or the container for more"};
   return {Level::fine, what, ""};

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <cmath>
 #include <thread>
+
+#include "base/processor_use.h"
 
 namespace starling {
 namespace {
@@ -12,7 +16,8 @@ TEST(Affinity, ListsTheMaskOfThisProcess) {
   const std::vector<int> cores = usable_core_list();
   cpu_set_t mask;
   ASSERT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
-  EXPECT_EQ(usable_cores(), CPU_COUNT(&mask));
+  const double quota = processor_quota();  // of a container that runs the tests
+  EXPECT_EQ(usable_cores(), quota > 0 ? std::clamp(static_cast<int>(std::lround(quota)), 1, CPU_COUNT(&mask)) : CPU_COUNT(&mask));
   for (const int core : cores) EXPECT_TRUE(CPU_ISSET(core, &mask)) << core;
 }
 

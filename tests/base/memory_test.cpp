@@ -14,6 +14,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/processor_use.h"
+
 namespace starling {
 namespace {
 
@@ -50,6 +52,26 @@ TEST_F(MemoryTree, WithoutLimitsItIsTheMachinesFreeMemory) {
   EXPECT_EQ(usable().bytes, 10000 * kMiB);
   EXPECT_EQ(usable().limit, "");
   EXPECT_EQ(usable().text(), "10000 MiB, which is free on this machine");
+}
+
+// The same trees have quotas of processor time: docker --cpus, and batch systems.
+TEST_F(MemoryTree, ProcessorTimeOfAContainerIsTheLeastQuota) {
+  EXPECT_EQ(processor_quota(root_), 0);
+  write("proc/self/mountinfo", kVersion2);
+  write("proc/self/cgroup", "0::/user/job\n");
+  write("sys/fs/cgroup/user/job/cpu.max", "max 100000\n");
+  EXPECT_EQ(processor_quota(root_), 0);
+  write("sys/fs/cgroup/user/cpu.max", "300000 100000\n");
+  EXPECT_EQ(processor_quota(root_), 3);
+  write("sys/fs/cgroup/user/job/cpu.max", "75000 50000\n");
+  EXPECT_EQ(processor_quota(root_), 1.5);
+  write("proc/self/mountinfo", kVersion1);
+  write("proc/self/cgroup", "2:cpu,cpuacct:/docker/abc\n4:memory:/\n");
+  write("sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "-1\n");
+  write("sys/fs/cgroup/cpu/docker/abc/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(processor_quota(root_), 0);
+  write("sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "100000\n");
+  EXPECT_EQ(processor_quota(root_), 1);
 }
 
 TEST_F(MemoryTree, WhereNothingCanBeReadItIsOneGibibyte) { EXPECT_EQ(usable_memory(root_ + "/nowhere").bytes, 1024 * kMiB); }
