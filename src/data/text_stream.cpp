@@ -10,9 +10,11 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/sha256.h"
 #include "base/start_threads.h"
 #include "base/system_reason.h"
 #include "base/text_files.h"
@@ -54,11 +56,20 @@ TextStream::TextStream(FileSystem& files, const std::string& directory, const Da
       throw DataError(fmt::format("{} is damaged; it says how many lines of the text were read", record));
     windows_ = json["windows"];
     window_lines_ = json["lines"];
+    if (const auto digests = json.find("digests"); digests != json.end() && digests->is_object())
+      for (const auto& [name, digest] : digests->items())
+        if (digest.is_string()) digests_[name] = digest;
   }
-  for (int64_t w = first; w < windows_; ++w)
+  for (int64_t w = first; w < windows_; ++w) {
     if (!files_.exists(window_path(w)))
       throw DataError(
           fmt::format("{} is missing, with which the run would go on; copy it back, or go on from a newer checkpoint", window_path(w)));
+    if (const auto known = digests_.find(window_name(w)); known != digests_.end() && known->second != sha256_file(files_, window_path(w)))
+      throw DataError(
+          fmt::format("{} is not as it was read from the pipe, so the run would go on otherwise; copy it back, or choose another "
+                      "train.output",
+                      window_path(w)));
+  }
   for (const std::string& name : files_.list(directory_))  // that an older checkpoint still needs
     if (name.starts_with("window-")) oldest_ = std::min<int64_t>(oldest_, std::atoll(name.c_str() + std::strlen("window-")));
   if (first > windows_)
@@ -83,7 +94,8 @@ TextStream::~TextStream() {
   if (pipe_ > STDIN_FILENO) close(pipe_);
 }
 
-std::string TextStream::window_path(int64_t window) const { return path(fmt::format("window-{:06}.tsv", window)); }
+std::string TextStream::window_name(int64_t window) { return fmt::format("window-{:06}.tsv", window); }
+std::string TextStream::window_path(int64_t window) const { return path(window_name(window)); }
 std::string TextStream::tokens_path(int64_t window) const { return path(fmt::format("tokens-{:06}", window)); }
 
 // Opens the window that is being filled, without the half of a line that a kill has left, and counts its lines.
@@ -95,8 +107,10 @@ void TextStream::open() {
   char part[1 << 16];
   for (ssize_t count; (count = ::read(next_, part, sizeof part)) != 0; at += count) {
     if (count < 0) failed(name, "reading");
-    for (ssize_t i = 0; i < count; ++i)
+    for (ssize_t i = 0; i < count; ++i) {
       if (part[i] == '\n') ++next_lines_, whole = at + i + 1;
+      next_has_text_ = next_has_text_ || (part[i] != '\n' && part[i] != '\t');
+    }
   }
   if (ftruncate(next_, whole) != 0 || lseek(next_, whole, SEEK_SET) < 0) failed(name, "writing");
 }
@@ -121,7 +135,7 @@ bool TextStream::make_window(int64_t window) {
   bool more = true;
   if (window >= windows_) {
     more = fill_next();
-    if (more && next_lines_ < data_.window_lines) return false;  // closing
+    if (more && wants_lines()) return false;  // closing
     if (next_lines_ == 0) {
       const std::lock_guard lock(mutex_);
       end_ = window;
@@ -145,7 +159,7 @@ bool TextStream::fill_next() {
   if (pipe_ < 0) pipe_ = name == "-" ? STDIN_FILENO : ::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (pipe_ < 0) failed(name, "opening");
   take({});  // what the window before has left
-  while (next_lines_ < data_.window_lines) {
+  while (wants_lines()) {
     {
       const std::lock_guard lock(mutex_);
       if (closing_) return true;
@@ -177,10 +191,11 @@ void TextStream::take(std::string_view bytes) {
   int64_t count = 0;
   rest_ += bytes;
   size_t begin = 0;
-  for (size_t end; next_lines_ + count < data_.window_lines && (end = rest_.find('\n', begin)) != std::string::npos;
-       begin = end + 1, ++count) {
-    out += too_long_ ? broken_line("it is longer than a megabyte", lines_ + count + 1)
-                     : checked(std::string_view(rest_).substr(begin, end - begin), lines_ + count + 1);
+  for (size_t end; wants_lines(count) && (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1, ++count) {
+    const std::string line = too_long_ ? broken_line("it is longer than a megabyte", lines_ + count + 1)
+                                       : checked(std::string_view(rest_).substr(begin, end - begin), lines_ + count + 1);
+    next_has_text_ = next_has_text_ || line.find_first_not_of("\t\n") != std::string::npos;
+    out += line;
     too_long_ = false;
   }
   rest_.erase(0, begin);
@@ -241,12 +256,18 @@ void TextStream::finish_next(int64_t window) {
   windows_ = window + 1;
   window_lines_ += next_lines_;
   next_lines_ = 0;
+  next_has_text_ = false;
+  const std::string digest = sha256_file(files_, window_path(window));
+  {
+    const std::lock_guard lock(mutex_);
+    digests_[window_name(window)] = digest;
+  }
   save_record();
   open();
 }
 
 void TextStream::save_record() const {
-  const nlohmann::ordered_json json{{"windows", windows_}, {"lines", window_lines_}};
+  const nlohmann::ordered_json json{{"windows", windows_}, {"lines", window_lines_}, {"digests", digests_}};
   files_.replace_file(path("record.json"), json.dump() + "\n");
 }
 
@@ -302,11 +323,28 @@ void TextStream::keep_from(int64_t window) {
   {
     const std::lock_guard lock(mutex_);
     tokens_.erase(tokens_.begin(), tokens_.lower_bound(window));
+    digests_.erase(digests_.begin(), digests_.lower_bound(window_name(window)));
   }
   for (; oldest_ < window; ++oldest_) {
     TokenStore::remove(files_, tokens_path(oldest_));
     if (files_.exists(window_path(oldest_))) files_.remove(window_path(oldest_));
   }
+}
+
+void TextStream::require_windows(const std::string& digests) const {
+  const std::lock_guard lock(mutex_);
+  std::istringstream words(digests);
+  for (std::string name, digest; words >> name >> digest;)
+    if (const auto known = digests_.find(name); known != digests_.end() && known->second != digest)
+      throw DataError(
+          fmt::format("{} is not the text that the checkpoint was trained on; copy it back, or choose another train.output", path(name)));
+}
+
+std::string TextStream::digests() const {
+  const std::lock_guard lock(mutex_);
+  std::string all;
+  for (const auto& [name, digest] : digests_) all += fmt::format("{}{} {}", all.empty() ? "" : " ", name, digest);
+  return all;
 }
 
 int64_t TextStream::lines() const {

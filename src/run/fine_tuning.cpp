@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -34,10 +35,10 @@ std::optional<ModelDescription> newest_checkpoint(FileSystem& files, const std::
   return std::nullopt;
 }
 
-// The configuration that a run was started with; it is only a record, and people may edit it.
+// The configuration that a run was started with; it is only a record, and people may edit it. A full disk may have left it empty.
 std::optional<Config> record_of(FileSystem& files, const std::string& run) {
   const std::string path = join_path(run, "config.yml");
-  if (!files.exists(path)) return std::nullopt;
+  if (files.info(path).kind != FileKind::file || files.info(path).size == 0) return std::nullopt;
   try {
     return load_record(path);
   } catch (const Error&) {
@@ -101,6 +102,19 @@ bool take_rates(FileSystem& files, const std::string& checkpoint, OptimizerOptio
   }
 }
 
+// The lines of the configuration that the checkpoint's run had; none of older versions'.
+std::vector<std::string> settings_of(FileSystem& files, const std::string& checkpoint) {
+  std::vector<std::string> settings;
+  const std::string path = join_path(checkpoint, "state.json");
+  try {
+    const State state = State::from_json(files.read_file(path), path);
+    std::istringstream lines(state.has("settings") ? state.text("settings") : "");
+    for (std::string line; std::getline(lines, line);) settings.push_back(line);
+  } catch (const Error&) {  // damaged: the start says so
+  }
+  return settings;
+}
+
 // Of a run's record; none where its rate would mean something else in another run.
 std::optional<EarlierTraining> earlier_training(const TrainConfig& t, const StrategyOptions& strategy, int64_t updates) {
   if (!has_adam(t.optimizer.optimizer) || strategy.batch != BatchScope::global || strategy.rate_scaling != RateScaling::none)
@@ -151,10 +165,10 @@ std::vector<std::string> open_keys(const GivenText& given) {
   return open;
 }
 
-// What a configuration has for these keys.
-std::vector<Override> values_of(const Config& config, const std::vector<std::string>& keys) {
+// What the lines of a configuration have for these keys.
+std::vector<Override> values_of(const std::vector<std::string>& lines, const std::vector<std::string>& keys) {
   std::vector<Override> values;
-  for (const std::string& line : config_lines(config))
+  for (const std::string& line : lines)
     for (const std::string& key : keys)
       if (line.starts_with(key + ": ")) values.emplace_back(key, line.substr(key.size() + 2));
   return values;
@@ -194,7 +208,12 @@ std::vector<Override> take_over(const GivenText& given, const std::vector<std::s
     if (initial.empty() || !key.starts_with("model.")) known.push_back(key);
   // Another limit that the run had, and that nobody gives any more, is no end: it follows from the corpus, as in a new run.
   if (record && record->train.max_tokens == 0 && has_limit(record->train)) std::erase(known, "train.max-tokens");
-  if (record) return values_of(*record, known);
+  if (record) return values_of(config_lines(*record), known);
+  if (const auto settings = settings_of(*files, run->directory); !settings.empty()) {
+    std::vector<Override> values = values_of(settings, known);
+    std::erase(values, Override{"train.max-tokens", "0"});
+    return values;
+  }
   std::erase_if(known, [&](const std::string& key) {
     return !key.starts_with("model.") && key != "train.learning-rate" && !key.starts_with("train.warmup");
   });
@@ -202,7 +221,7 @@ std::vector<Override> take_over(const GivenText& given, const std::vector<std::s
     std::erase_if(known, [](const std::string& key) { return key.starts_with("train."); });
   Config then = config;
   then.model = run->config;
-  return values_of(then, known);
+  return values_of(config_lines(then), known);
 }
 
 // Read once: it may be a pipe.

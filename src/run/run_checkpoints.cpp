@@ -190,6 +190,8 @@ State RunCheckpoints::state() const {
   s.put("schedule-end", schedule_end(run_));
   s.put("max-minutes", run_.config.train.max_minutes);
   s.put("data", run_.data_digest);
+  s.put("settings", fmt::format("{}", fmt::join(config_lines(run_.config), "\n")));
+  if (run_.text) s.put("windows", run_.text->digests());
   s.put("source-vocabulary", run_.vocabularies->source().hash());
   s.put("target-vocabulary", run_.vocabularies->target().hash());
   s.put("seconds", status_.elapsed());

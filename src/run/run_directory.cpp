@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "data/text_stream.h"
 #include "evaluation/text_roles.h"
@@ -73,13 +74,9 @@ void RunDirectory::refuse_foreign_directory() const {
 
 // Fine-tuning makes a new run; a run that is continued has its model anyway.
 void RunDirectory::refuse_own_model() const {
-  namespace fs = std::filesystem;
   if (config_.train.initial_model.empty()) return;
-  std::error_code error;
-  const fs::path run = fs::weakly_canonical(fs::absolute(config_.train.output, error), error);
-  const fs::path model = fs::weakly_canonical(fs::absolute(config_.train.initial_model, error), error);
-  const fs::path inside = model.lexically_relative(run);
-  if (error || inside.empty() || (inside != "." && *inside.begin() != "best" && *inside.begin() != "checkpoints")) return;
+  const std::filesystem::path inside = real_path(config_.train.initial_model).lexically_relative(own_path());
+  if (inside.empty() || (inside != "." && *inside.begin() != "best" && *inside.begin() != "checkpoints")) return;
   throw ConfigError(
       fmt::format("train.initial-model {} is the model of the run that train.output names, {}: leave it out to continue that run, or to "
                   "fine-tune its model into a new run choose another train.output",
@@ -143,21 +140,15 @@ void RunDirectory::find_checkpoint() {
 std::string RunDirectory::second_directory() const {
   const std::string& second = config_.checkpoint.second_directory;
   if (second.empty()) return "";
-  namespace fs = std::filesystem;
-  const fs::path run = own_path();
-  const fs::path place = fs::weakly_canonical(fs::path(second)) / run.filename();
-  if (const auto [end, rest] = std::mismatch(run.begin(), run.end(), place.begin(), place.end()); end == run.end())
+  const std::filesystem::path run = own_path(), place = real_path(second) / run.filename();
+  if (place == run || lies_in(place, run))
     throw ConfigError(
         fmt::format("checkpoint.second-directory {}: the copies would lie in train.output {} itself; give a directory elsewhere", second,
                     config_.train.output));
   return join_path(second, run.filename());
 }
 
-// Without symbolic links, and without a slash at the end.
-std::filesystem::path RunDirectory::own_path() const {
-  const std::filesystem::path path = std::filesystem::weakly_canonical(config_.train.output);
-  return path.has_filename() ? path : path.parent_path();
-}
+std::filesystem::path RunDirectory::own_path() const { return real_path(config_.train.output); }
 
 // The second directory says whose it is, since a run that only has the same name must not continue from there.
 void RunDirectory::refuse_second_of_another_run() const {
@@ -218,8 +209,15 @@ void RunDirectory::describe_models() {
   }
 }
 
-// The settings of the last start; none if they cannot be read: the file is only a record, and people may edit it.
+// The settings of the checkpoint; of an older version's those of the last start, or none if they cannot be read: the file is only a record,
+// and people may edit it.
 std::vector<std::string> RunDirectory::recorded_lines() const {
+  if (state_ && state_->has("settings")) {
+    std::vector<std::string> settings;
+    std::istringstream lines(state_->text("settings"));
+    for (std::string line; std::getline(lines, line);) settings.push_back(line);
+    return settings;
+  }
   try {
     return config_lines(load_record(path("config.yml")));
   } catch (const Error&) {
@@ -352,12 +350,16 @@ void RunDirectory::set_aside() {
   say_(fmt::format("{}: this run starts over; models and logs of the one before are in {}", why, place));
 }
 
-// Says which settings differ from those of the run so far.
+// Says which settings differ from those of the run so far, whether the command has others now or the file that keeps them was changed.
 void RunDirectory::report_changes() const {
   const std::vector<std::string> before = recorded_lines();
   if (before.empty()) return;
-  for (const std::string& line : config_lines(config_))
-    if (std::find(before.begin(), before.end(), line) == before.end()) say_("changed since the last start: " + line);
+  const char* const since = state_->has("settings") ? "the checkpoint" : "the last start";
+  for (const std::string& line : config_lines(config_)) {
+    if (std::find(before.begin(), before.end(), line) != before.end()) continue;
+    const std::string key = line.substr(0, line.find(':')), then = value_of(before, key);
+    say_(fmt::format("changed since {}: {}{} -> {}", since, key, then.empty() ? "" : " " + then, value_of({line}, key)));
+  }
 }
 
 void RunDirectory::require_owned() {

@@ -141,6 +141,7 @@ void open_stream(RunParts& run) {
   run.first_window = first_window(run);
   run.text.emplace(*run.files, run.directory->stream(), c.data, run.vocabularies->source(), run.vocabularies->target(), run.first_window,
                    run.say);
+  if (state && state->has("windows")) run.text->require_windows(state->text("windows"));
   TextStream::Ready ready;
   while ((ready = run.text->wait(run.first_window, [&] { return run.stop_asked(); })) == TextStream::Ready::empty) ++run.first_window;
   if (ready == TextStream::Ready::stopped) throw ConfigError("stopped while waiting for the first text; the same call continues");

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "data/text_stream.h"
+#include "storage/outputs.h"
 #include "text/normalization.h"
 #include "text/vocabulary_format.h"
 
@@ -52,13 +52,7 @@ void require_tags(const Config& c, const Vocabulary& source, const std::string& 
 }
 
 // Whether the file is, or would be, in the run directory.
-bool is_inside(const Config& c, const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const auto real = [&](const std::string& p) { return fs::weakly_canonical(fs::absolute(p, error), error); };
-  const fs::path relative = real(path).lexically_relative(real(c.train.output));
-  return !relative.empty() && *relative.begin() != "..";
-}
+bool is_inside(const Config& c, const std::string& path) { return lies_in(real_path(path), real_path(c.train.output)); }
 
 std::string name_inside(const Config& c, Side side) {
   return join_path(c.train.output, c.vocab.joint ? "vocab.spm" : side == Side::target ? "target.spm" : "source.spm");

@@ -25,18 +25,6 @@ std::optional<struct stat> identity(const std::string& path, int standard) {
   return status;
 }
 
-// Resolves links in the part of the path that exists; the rest, which is to be created, keeps its name.
-fs::path real_path(const std::string& path) {
-  std::error_code error;
-  const fs::path real = fs::weakly_canonical(fs::absolute(path, error), error);
-  return error ? fs::path(path) : real;
-}
-
-bool lies_in(const fs::path& path, const fs::path& directory) {
-  const fs::path relative = path.lexically_relative(directory);
-  return !relative.empty() && *relative.begin() != ".." && relative != ".";
-}
-
 std::string shown(const NamedPath& p) { return p.path == "-" ? p.name : p.name + " " + p.path; }
 
 constexpr std::string_view kRun[] = {
@@ -125,6 +113,19 @@ void refuse_run_files(const NamedPath& output) {
   if (error) return;
   refuse(output, path.lexically_normal());
   if (const fs::path real = fs::weakly_canonical(path, error); !error) refuse(output, real);
+}
+
+fs::path real_path(const std::string& path) {
+  std::error_code error;
+  const fs::path whole = fs::absolute(path, error);  // first: a path of which nothing exists would stay relative
+  fs::path real = fs::weakly_canonical(whole, error);
+  if (error) real = whole.lexically_normal();
+  return real.has_filename() ? real : real.parent_path();
+}
+
+bool lies_in(const fs::path& path, const fs::path& directory) {
+  const fs::path relative = path.lexically_relative(directory);
+  return !relative.empty() && *relative.begin() != ".." && relative != ".";
 }
 
 std::string make_partial(const std::string& path) {

@@ -3,6 +3,7 @@
 // Everything else in a run's directory is the user's, so translations and reports may be written there.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,12 @@ bool is_race_directory(const std::string& directory);
 // Throws ConfigError if the output (a file or a directory to be created) is or lies in something that belongs to a run or a race, or lies
 // in a model directory, under any name (links, a redirection). "-" is standard output.
 void refuse_run_files(const NamedPath& output);
+
+// Returns the path by which files and directories are compared: whole, without links, and without a slash at its end. What does not exist
+// yet, or any more, keeps its name.
+std::filesystem::path real_path(const std::string& path);
+// Returns whether a real path lies below a real directory.
+bool lies_in(const std::filesystem::path& path, const std::filesystem::path& directory);
 
 // Creates an empty file beside `path`, to be written until it is complete, and returns its name: PATH.partial, or PATH.partial-2 and so on
 // if that name exists, even as a dangling link, since it is the user's. Throws IoError if the file cannot be created.

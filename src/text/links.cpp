@@ -103,12 +103,15 @@ std::vector<TokenLink> token_links(const Links& links, AlignmentUnit unit, const
   };
   const Positions from(unit, source), to(unit, target);
   std::vector<bool> linked(target.pieces.ids.size() + 1, false);
-  for (const auto& link : links)
-    for (const int64_t t : to(link.second, "target", link))
-      for (const int64_t s : from(link.first, "source", link)) {
+  for (const auto& link : links) {
+    // Both are asked for, since a word without pieces must not hide that the other is not there.
+    const std::vector<int64_t>&targets = to(link.second, "target", link), &sources = from(link.first, "source", link);
+    for (const int64_t t : targets)
+      for (const int64_t s : sources) {
         add(prefix + s, t);
         linked[static_cast<size_t>(t)] = true;
       }
+  }
   for (size_t t = 0; t < linked.size(); ++t)
     if (!linked[t]) add(prefix + static_cast<int64_t>(source.pieces.ids.size()), static_cast<int64_t>(t));
   const auto order = [](const TokenLink& a, const TokenLink& b) { return std::pair(a.target, a.source) < std::pair(b.target, b.source); };

@@ -10,6 +10,8 @@
 
 #include <atomic>
 
+#include "base/files.h"
+#include "base/sha256.h"
 #include "base/text_files.h"
 #include "tests/data/fixtures.h"
 
@@ -155,12 +157,13 @@ TEST_F(TextStreamTest, BrokenLinesAreCountedAndLeftOut) {
 // A link beyond the words would end the run at every start.
 TEST_F(TextStreamTest, LinksComeInTheThirdColumn) {
   data_.train.front().alignment = kAlignmentColumn;
-  std::thread writer = producer({"ka lo\tmi\t1-0\n", "ka\tlo\n", "ka\tlo\t0-1\n", "ka\tlo\tx\n", "ka\tlo\t0-0\n"});
+  std::thread writer =
+      producer({"ka lo\tmi\t1-0\n", "ka\tlo\n", "ka\tlo\t0-1\n", "ka\tlo\tx\n", "ka\tlo\t9-0\n", "\tlo\t0-0\n", "ka\tlo\t0-0\n"});
   const auto stream = open(0);
   EXPECT_EQ(stream->wait(0, {}), Ready::yes);
   writer.join();
-  EXPECT_EQ(stream->broken(), 2);
-  EXPECT_EQ(window(0), "ka lo\tmi\t1-0\nka\tlo\t\n\t\t\n\t\t\nka\tlo\t0-0\n");
+  EXPECT_EQ(stream->broken(), 4);
+  EXPECT_EQ(window(0), "ka lo\tmi\t1-0\nka\tlo\t\n\t\t\n\t\t\n\t\t\n\t\t\nka\tlo\t0-0\n");
   EXPECT_THAT(said_, Contains(HasSubstr("line 3 of the text is left out: the link 0-1 is beyond the target")));
   EXPECT_TRUE(stream->tokens(0).linked());
   ASSERT_EQ(stream->tokens(0).size(), 3);
@@ -180,11 +183,65 @@ TEST_F(TextStreamTest, LinksComeInTheThirdColumn) {
 
 TEST_F(TextStreamTest, AWindowWithoutPairsSaysSo) {
   data_.window_lines = 2;
-  std::thread writer = producer({"x\n", "y\n", "ka\tlo\n"}, 20000);
+  std::thread writer = producer({"ka\t\n", "\tlo\n", "ka\tlo\n"}, 20000);  // one side is missing
   const auto stream = open(0);
   EXPECT_EQ(stream->wait(0, {}), Ready::empty);
   EXPECT_EQ(stream->wait(1, {}), Ready::yes);
   writer.join();
+}
+
+// A producer that has gone wrong for a while: not a window for each few hundred of its lines.
+TEST_F(TextStreamTest, AWindowOfBrokenLinesGrowsUntilItHasText) {
+  data_.window_lines = 2;
+  std::string broken;
+  for (int i = 0; i < 200'000; ++i) broken += "x\n";
+  std::thread writer = producer({broken, "ka\tlo\nka\tlo\n", broken});
+  const auto begin = std::chrono::steady_clock::now();
+  auto stream = open(0);
+  EXPECT_EQ(stream->wait(0, {}), Ready::yes);
+  EXPECT_EQ(stream->wait(1, {}), Ready::yes);
+  EXPECT_EQ(stream->wait(2, {}), Ready::empty);
+  EXPECT_EQ(stream->wait(3, {}), Ready::ended);
+  writer.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_EQ(stream->lines(), 400'002);
+  EXPECT_EQ(window(0).size(), 2 * 200'000 + 6);
+}
+
+// Windows are the same whatever was read of them when the process ended.
+TEST_F(TextStreamTest, AnInterruptedWindowOfBrokenLinesGoesOn) {
+  data_.window_lines = 2;
+  std::thread writer = producer({"x\nx\nx\n"});
+  {
+    EXPECT_EQ(open(0)->wait(0, [] { return true; }), Ready::stopped);
+  }
+  writer.join();
+  std::thread later = producer({"x\n", "ka\tlo\n"}, 20000);
+  EXPECT_EQ(open(0)->wait(0, {}), Ready::yes);
+  later.join();
+}
+
+TEST_F(TextStreamTest, WindowsThatHaveChangedAreNamed) {
+  std::thread writer = producer({numbered(0), numbered(1)});
+  std::string digests;
+  {
+    const auto stream = open(0);
+    EXPECT_EQ(stream->wait(0, {}), Ready::yes);
+    digests = stream->digests();
+    EXPECT_NO_THROW(stream->require_windows(digests));
+    EXPECT_THROW(stream->require_windows("window-000000.tsv 0"), DataError);  // of another run's checkpoint
+  }
+  writer.join();
+  EXPECT_THAT(digests, HasSubstr("window-000000.tsv " + sha256_file(*files_, directory_.path("stream/window-000000.tsv"))));
+  std::string text = window(0);
+  text[0] = 'l';
+  std::ofstream(directory_.path("stream/window-000000.tsv")) << text;
+  try {
+    open(0);
+    FAIL();
+  } catch (const DataError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("window-000000.tsv is not as it was read from the pipe"));
+  }
 }
 
 TEST_F(TextStreamTest, WaitsForAProducerThatStallsUntilItIsAskedToStop) {

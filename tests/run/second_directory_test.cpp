@@ -53,6 +53,28 @@ TEST_F(SecondDirectory, HasCopiesFromWhichALostRunContinues) {
   EXPECT_THAT(names("second/run/checkpoints"), ElementsAre("step-00000006", "step-00000008"));
 }
 
+// Commands name directories as they like; a directory that is lost is still the same one.
+TEST_F(SecondDirectory, IsFoundByRelativePathsOfALostRun) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directories(path("here"));
+  std::filesystem::current_path(path("here"));
+  for (const char* updates : {"4", "6"}) {
+    Config c = config("run", updates, {{"checkpoint.second-directory", "copies"}});
+    c.train.output = "run/";
+    run_training(c);
+    std::filesystem::rename("run", fmt::format("lost-{}", updates));
+  }
+  EXPECT_THAT(names("here/copies/run/checkpoints"), ElementsAre("step-00000004", "step-00000006"));
+  EXPECT_THAT(log("here/lost-6"), HasSubstr("continuing after update 4 from copies/run/checkpoints/step-00000004"));
+  for (const char* inside : {"new", "new/copies", "./new/../new/."}) {
+    Config c = config("new", "4", {{"checkpoint.second-directory", inside}});
+    c.train.output = "new";
+    EXPECT_THROW(run_training(c), ConfigError) << inside;
+    EXPECT_FALSE(std::filesystem::exists("new"));
+  }
+  std::filesystem::current_path(before);
+}
+
 TEST_F(SecondDirectory, TheNewerCheckpointCounts) {
   run_training(config("run", "4", {second()}));
   run_training(config("run", "6"));  // without copies

@@ -305,6 +305,27 @@ TEST_F(StartTest, ARunGoesOnWithTheWarmUpThatItsCorpusGaveIt) {
   EXPECT_EQ(config("run", {{"train.warmup", "7"}}).train.optimizer.learning_rate, 1.6e-3) << "each key by itself";
 }
 
+// Keys that a command does not give come from the run's record, which people may edit; the checkpoint knows what it was trained with.
+TEST_F(StartTest, ARunTellsWhatHasChangedSinceItsCheckpoint) {
+  EXPECT_EQ(run_training(config("run")), 0);
+  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "6"}})), 0);
+  EXPECT_THAT(log("run"), HasSubstr("changed since the checkpoint: train.max-steps 4 -> 6\n"));
+  const std::string before = log("run");
+  EXPECT_EQ(before.find("changed since"), before.rfind("changed since")) << before;
+  std::ifstream file(path("run") + "/config.yml");
+  std::string record{std::istreambuf_iterator<char>(file), {}};
+  const std::string rate = "  learning-rate: 0.0016 ";
+  ASSERT_NE(record.find(rate), std::string::npos);
+  std::ofstream(path("run") + "/config.yml") << record.replace(record.find(rate), rate.size(), "  learning-rate: 0.009 ");
+  EXPECT_EQ(run_training(config("run", {{"train.max-steps", "8"}})), 0);
+  EXPECT_THAT(log("run"), HasSubstr("changed since the checkpoint: train.learning-rate 0.0016 -> 0.009\n"));
+  // Without the record the checkpoint tells what the run had.
+  std::ofstream(path("run") + "/config.yml").close();
+  EXPECT_EQ(config("run").train.optimizer.learning_rate, 9e-3);
+  fs::remove(path("run") + "/config.yml");
+  EXPECT_EQ(config("run").train.optimizer.learning_rate, 9e-3);
+}
+
 // A limit that nobody gives any more is no end: the run goes on to the one that its corpus has, as a new run would.
 TEST_F(StartTest, ARunThatLosesItsLimitEndsWithItsCorpus) {
   std::vector<Override> keys = given("run");

@@ -57,6 +57,10 @@ TEST_F(TokenLinks, BeyondASideAreRefused) {
   EXPECT_THAT(message_of<DataError>([&] { of("0-3", AlignmentUnit::words); }),
               HasSubstr("0-3 is beyond the target, which has 3 positions"));
   EXPECT_THAT(message_of<DataError>([&] { of("4-0", AlignmentUnit::pieces); }), HasSubstr("which has 4 positions"));
+  // Words that have no pieces are there all the same, and those that are not there are not.
+  const auto without_pieces = [](const char* links) { token_links(parse_links(links), AlignmentUnit::words, {"ab cd", {}}, {"x", {}}, 0); };
+  EXPECT_NO_THROW(without_pieces("1-0"));
+  EXPECT_THAT(message_of<DataError>([&] { without_pieces("2-0"); }), HasSubstr("2-0 is beyond the source"));
 }
 
 // Source: two words, the second of which is cut into two now; target: three, of which the first two pieces have become one.
