@@ -14,7 +14,7 @@ class BlockedSignals {
   BlockedSignals() {
     sigemptyset(&waited_);
     // A signal that is ignored, as under nohup, must stay ignored: if blocked, it would still be seen.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
       struct sigaction now {};
       sigaction(signal, nullptr, &now);
       if (now.sa_handler != SIG_IGN) sigaddset(&waited_, signal);

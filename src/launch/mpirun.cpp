@@ -138,7 +138,8 @@ MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_secon
   while (!ended(child, end.status)) {
     const int signal = signals.wait(kTick);
     const bool late = Clock::now() >= until;
-    const bool told = signal != 0 && signal != SIGCHLD, again = phase == stopping && (signal == SIGHUP || Clock::now() < one_stop);
+    const bool told = signal != 0 && signal != SIGCHLD, insists = signal == SIGINT || signal == SIGTERM;
+    const bool again = phase == stopping && (!insists || Clock::now() < one_stop);
     if ((told && !again) || (phase == running && told_to_stop(child))) {
       end.stopped = true;
       if (told) stop_signal = signal;

@@ -18,7 +18,8 @@ struct Handled {
   int signal, flags;
   struct sigaction before;
 };
-Handled handled[] = {{SIGINT, 0, {}}, {SIGTERM, 0, {}}, {SIGHUP, SA_RESTART, {}}, {SIGUSR1, SA_RESTART, {}}};
+Handled handled[] = {{SIGINT, 0, {}},           {SIGTERM, 0, {}},          {SIGHUP, SA_RESTART, {}},
+                     {SIGUSR1, SA_RESTART, {}}, {SIGUSR2, SA_RESTART, {}}, {SIGXCPU, SA_RESTART, {}}};
 
 // Calls only what a signal handler may call.
 void receive(int signal) {

@@ -16,7 +16,7 @@ namespace starling {
 struct TrainingWatch {
   bool silent = false;                        // nothing on standard output
   std::function<void(std::string_view)> log;  // receives the lines of the log in place of standard output, with their newlines
-  bool signals = true;  // SIGINT, SIGTERM, SIGHUP and SIGUSR1 end the run with a checkpoint; false: they are the caller's
+  bool signals = true;  // SIGINT, SIGTERM, SIGHUP and the like end the run with a checkpoint; false: they are the caller's
   // Asked between updates, in place of signals: true ends the run with a checkpoint, as a signal does.
   std::function<bool()> stop;
   // Receives each line of events.jsonl on rank 0 (docs/reference/events.md), from the thread that trains.

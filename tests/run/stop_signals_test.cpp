@@ -30,10 +30,11 @@ int end_after(std::initializer_list<int> signals, double seconds) {
 }
 
 TEST(StopSignals, ASecondOneKills) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) EXPECT_EQ(end_after({signal}, 0), signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) EXPECT_EQ(end_after({signal}, 0), signal);
   EXPECT_EQ(end_after({SIGINT, SIGINT}, 0), 128 + SIGINT);
   EXPECT_EQ(end_after({SIGTERM, SIGTERM}, StopSignals::kOneStop + 0.1), 128 + SIGTERM);
   EXPECT_EQ(end_after({SIGHUP, SIGHUP, SIGUSR1, SIGUSR1}, 0), SIGHUP);
+  EXPECT_EQ(end_after({SIGXCPU, SIGXCPU, SIGUSR2, SIGUSR2}, 0), SIGXCPU);
 }
 
 // A batch system signals a rank, its launch and its mpirun, and both pass that on.
