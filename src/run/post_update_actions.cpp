@@ -9,8 +9,10 @@ constexpr int64_t kTimes = 10;  // in a run, at least
 constexpr Distances kUsual{100, 1000, 1000};
 // Shares of the time: each is counted from the update at which the one before was due, so that a little less than a tenth makes ten.
 constexpr double kReports = 0.05, kOthers = 0.09;
+constexpr double kNever = 2;
 constexpr double kReportMinutes = 5, kCheckpointMinutes = 30;  // at most
 constexpr double kTraining = 3;                                // times what a validation took, before the next
+constexpr double kQuarter = 0.25;                              // of the time, at most, for all validations and the one at the end
 
 }  // namespace
 
@@ -58,8 +60,12 @@ void ActionsByTime::pass(Mark& mark, bool& due, double gone) {
 }
 
 void ActionsByTime::add(PostUpdateActions& due, double gone) {
-  if (validated_at_ >= 0 && validations_.next > 0)
-    validations_.next = std::max(validations_.next, gone + kTraining * (gone - validated_at_));
+  if (validated_at_ >= 0 && validations_.next > 0) {
+    const double took = gone - validated_at_;
+    validated_ += took;
+    const bool room = validated_ + 2 * took <= kQuarter;  // for another one beside that of the end
+    validations_.next = room ? std::max(validations_.next, gone + kTraining * took) : kNever;
+  }
   pass(reports_, due.reports, gone);
   if (validates_) pass(validations_, due.validates, gone);
   pass(saves_, due.saves, gone);
@@ -70,6 +76,8 @@ void ActionsByTime::save(State& s) const {
   s.put("shared-minutes", minutes_);
   s.put("next-report", reports_.next);
   s.put("next-validation", validations_.next);
+  s.put("validated-share", validated_);
+  s.put("validated-at", validated_at_);
   s.put("next-checkpoint", saves_.next);
 }
 
@@ -77,6 +85,8 @@ void ActionsByTime::restore(const State& s) {
   if (!s.has("shared-minutes") || s.real("shared-minutes") != minutes_) return;
   reports_.next = s.real("next-report");
   validations_.next = s.real("next-validation");
+  validated_ = s.has("validated-share") ? s.real("validated-share") : 0;
+  validated_at_ = s.has("validated-at") ? s.real("validated-at") : -1;
   saves_.next = s.real("next-checkpoint");
 }
 

@@ -40,7 +40,8 @@ class ActionsByTime {
   // Whether anything can become due by elapsed time.
   bool asked() const;
   // Adds what is due by time after an update that ended when the share `gone` of the time, 0 to 1, had elapsed. Whatever is due now, for
-  // any reason, is due again one interval later; validations are delayed so that they take at most a quarter of the time.
+  // any reason, is due again one interval later; validations are delayed, and left out, so that they and the one at the end take
+  // at most a quarter of the time.
   void add(PostUpdateActions& due, double gone);
 
   void save(State& state) const;
@@ -57,6 +58,7 @@ class ActionsByTime {
   double minutes_;
   bool validates_;
   Mark reports_, validations_, saves_;
+  double validated_ = 0;      // share of the time that validations have taken
   double validated_at_ = -1;  // time of the last update if it was validated, else -1
 };
 

@@ -174,9 +174,14 @@ void RunReports::warn() {
       !advice.empty() && run_.step() == 0)
     run_.say(advice);
   const double warmup = warmup_of(run_.optimizer, static_cast<double>(schedule_end(run_))).updates;
-  if (has_end(run_.optimizer.schedule) && warmup >= static_cast<double>(schedule_end(run_)))
-    run_.say(fmt::format("warning: the warm-up of {} is as long as the run, so its schedule {} never begins; shorten train.warmup",
-                         counted(std::llround(warmup), "update"), run_.optimizer.schedule));
+  const auto is_warmup = [](const Override& chosen) { return chosen.first == "train.warmup"; };
+  const std::vector<Override>& chosen = run_.config.chosen;
+  // A run of a few updates, for which the program has chosen one update of warm-up, needs no advice.
+  if (warmup >= static_cast<double>(schedule_end(run_)) && std::none_of(chosen.begin(), chosen.end(), is_warmup))
+    run_.say(fmt::format("warning: the warm-up of {} is as long as the run or longer, so {}; shorten train.warmup",
+                         counted(std::llround(warmup), "update"),
+                         has_end(run_.optimizer.schedule) ? fmt::format("its schedule {} never begins", run_.optimizer.schedule)
+                                                          : std::string("its learning rate is never reached")));
   if (t.optimizer.sgd_after > 0 && t.optimizer.sgd_after >= run_.max_steps)
     run_.say(fmt::format("train.sgd-after {} is not reached within {}", t.optimizer.sgd_after, counted(run_.max_steps, "update")));
 }

@@ -284,6 +284,12 @@ class Trainer {
       text += "; " + selector.summary() + kept_best(*run_.files, config_.train.output, selector.best_step(), selector.best());
     run_.say(text);
     for (const std::string& advice : validations_.advice()) run_.say(advice);
+    const double warmup = warmup_of(run_.optimizer, static_cast<double>(schedule_end(run_))).updates;
+    if (!signal && config_.train.max_minutes > 0 && run_.optimizer.warmup_share == 0 && static_cast<double>(run_.taken()) < warmup)
+      run_.say(
+          fmt::format("warning: the run ended within its warm-up of {}, before its learning rate was reached; shorten train.warmup, or "
+                      "set train.warmup-share",
+                      counted(std::llround(warmup), "update")));
     return signal ? 128 + signal : 0;
   }
 

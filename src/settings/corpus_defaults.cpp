@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "data/line_reader.h"
 #include "data/pair_tables.h"
+#include "data/text_stream.h"
 #include "text/script.h"
 
 namespace starling {
@@ -139,6 +140,34 @@ void choose_warmup_share(const Config& config, Choosing& choosing) {
     choosing.choose("train.warmup-share", 1.0 / kShareOfRun);
 }
 
+// Of a text from a pipe only the run's own limit is known, which takes the place of its size; a run without one keeps the defaults, whose
+// schedule needs no end.
+std::vector<Override> choose_for_stream(const Config& config, const std::vector<std::string>& open) {
+  constexpr double kUpdatesAMinute = 80;  // of small models on a few cores, for which the choice matters most
+  const TrainConfig& t = config.train;
+  if (t.max_tokens == 0 && t.max_steps == 0 && t.max_minutes == 0) return {};
+  Choosing choosing{open};
+  int64_t batch = t.batch_tokens;
+  if (t.max_tokens > 0 && choosing.is_open("train.batch-tokens")) {
+    const Choice* choice = kChoices;
+    while (static_cast<double>(t.max_tokens) >= choice->below * 1e6 * choice->epochs) ++choice;
+    batch = choice->batch;
+    choosing.choose("train.batch-tokens", batch);
+  }
+  if (!rates_fit(config)) return choosing.chosen;
+  choose_schedule(config, choosing);
+  if (!choosing.is_open("train.learning-rate") || !choosing.is_open("train.warmup")) return choosing.chosen;
+  const OptimizerOptions standard;
+  int64_t updates = updates_of_run(t, batch, 0, t.max_tokens);
+  if (t.max_minutes > 0) updates = std::min<int64_t>(updates, std::llround(kUpdatesAMinute * t.max_minutes));
+  const int64_t longest = std::max<int64_t>(1, updates / kShareOfRun), warmup = std::clamp(longest, kShortest, standard.warmup);
+  choosing.choose("train.warmup", t.max_minutes > 0 ? warmup : std::min(longest, warmup));  // minutes end it by train.warmup-share
+  choosing.choose("train.learning-rate", fmt::format("{:.1e}", standard.learning_rate * std::sqrt(static_cast<double>(standard.warmup) /
+                                                                                                  static_cast<double>(warmup))));
+  choose_warmup_share(config, choosing);
+  return choosing.chosen;
+}
+
 int64_t planned_tokens(double epochs, double epoch) { return static_cast<int64_t>(1e5 * std::ceil(epochs * epoch / 1e5)); }
 
 }  // namespace
@@ -149,7 +178,7 @@ std::vector<Override> choose_by_corpus(const Config& config, const std::vector<s
       architecture_of(config.model.preset) != Architecture::transformer)
     return {};
   const double epoch = estimated_epoch(config);
-  if (epoch == 0) return {};
+  if (epoch == 0) return is_stream(config.data) ? choose_for_stream(config, open) : std::vector<Override>();
   Choosing choosing{open};
   const Choice& c = choice_for(epoch);
   choosing.choose("model.preset", c.preset);
@@ -226,6 +255,7 @@ std::vector<Override> choose_for_fine_tuning(const Config& config, const std::ve
 }
 
 std::string corpus_text(const Config& config) {
+  if (is_stream(config.data)) return "a text from a pipe and the length of this run";
   return fmt::format("a corpus of about {:.2g} M target tokens", 1e-6 * estimated_epoch(config));
 }
 

@@ -18,7 +18,7 @@ std::vector<std::string> keys_by_corpus();
 // Transformers that maximise likelihood. Keys that are not returned keep their defaults. Warm-up and learning rate are chosen together, and
 // neither is chosen for batches that grow with the workers (strategy.batch, learning-rate-scaling) or with warmup-tokens. train.max-tokens
 // is open if no end is given; train.warmup-share is chosen too if minutes end the run. Returns nothing for files that cannot be read, and
-// in fine-tuning.
+// in fine-tuning. For a text from a pipe warm-up, learning rate, batch and schedule are chosen by the limit of the run, if it has one.
 std::vector<Override> choose_by_corpus(const Config& config, const std::vector<std::string>& open);
 
 // How the model was trained that a run starts from.

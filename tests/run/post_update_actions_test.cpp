@@ -110,10 +110,10 @@ TEST(PostUpdateActions, ARunOfMinutesReportsWithinAMinuteAndValidatesAndSavesTen
   RunInMinutes fast(config);
   fast.run(0.001, 0, 12);
   EXPECT_EQ(fast.judged.size(), 12u);
-  // Validations of a minute are a quarter of the run.
+  // Three validations of a minute are a quarter of the run, and the last one follows its end.
   RunInMinutes dear(config);
   dear.run(0.01, 1, 12);
-  EXPECT_EQ(dear.judged.size(), 3u);
+  EXPECT_EQ(dear.judged.size(), 2u);
   EXPECT_GE(dear.reports.size(), 10u);
   // A day: reports five minutes apart, checkpoints thirty.
   config.train.max_minutes = 1440;
@@ -169,6 +169,18 @@ TEST(PostUpdateActions, AContinuedRunIsDueWhereItWouldHaveBeen) {
   EXPECT_EQ(parts.judged, whole.judged);
   EXPECT_EQ(parts.saved, whole.saved);
   EXPECT_EQ(parts.reports, whole.reports);
+  // What validations have taken counts on.
+  RunInMinutes dear(config), again(config);
+  dear.run(0.1, 0.5, 12);
+  again.run(0.1, 0.5, 4);
+  state = State();
+  again.by_time().save(state);
+  again.by_time() = ActionsByTime(config);
+  again.by_time().restore(State::from_json(state.to_json(), "state"));
+  again.run(0.1, 0.5, 12);
+  EXPECT_EQ(again.judged, dear.judged);
+  EXPECT_LE(0.5 * static_cast<double>(dear.judged.size() + 1), 12.0 / 4);
+  EXPECT_GE(dear.judged.size(), 3u);
 }
 
 }  // namespace

@@ -132,6 +132,30 @@ TEST_F(ChosenByCorpus, RatesThatAreGivenOrOfAnotherKindOfRunAreLeftAlone) {
   EXPECT_EQ(rates(1'800'000, {{"data.target", directory_ + "/absent"}}), standard);
 }
 
+// Nobody knows the size of a text from a pipe, but the run has a length, for which warm-up, batch and schedule are chosen as for files.
+TEST_F(ChosenByCorpus, ARunOnAStreamIsChosenByItsLimit) {
+  const auto stream = [&](const std::vector<Override>& more) {
+    std::vector<Override> all = {{"data.tsv", "-"}, {"vocab.source", "v.spm"}, {"train.output", directory_ + "/run"}};
+    all.insert(all.end(), more.begin(), more.end());
+    return load_new_config("", all).train;
+  };
+  const TrainConfig endless = stream({}), standard;
+  EXPECT_EQ(endless.optimizer.warmup, standard.optimizer.warmup);
+  EXPECT_EQ(endless.optimizer.schedule, RateSchedule::inverse_sqrt);
+  const TrainConfig minutes = stream({{"train.max-minutes", "4"}});
+  EXPECT_EQ(minutes.optimizer.schedule, RateSchedule::linear);
+  EXPECT_EQ(minutes.optimizer.warmup, 400) << "the shortest";
+  EXPECT_EQ(minutes.optimizer.learning_rate, 1.6e-3);
+  EXPECT_EQ(minutes.optimizer.warmup_share, 0.125);
+  EXPECT_EQ(stream({{"train.max-minutes", "100"}}).optimizer.warmup, 1000) << "an eighth of 8,000 updates";
+  EXPECT_EQ(stream({{"train.max-minutes", "3000"}}).optimizer.warmup, 4000) << "the default";
+  EXPECT_EQ(stream({{"train.max-steps", "1600"}}).optimizer.warmup, 200);
+  EXPECT_EQ(stream({{"train.max-steps", "1600"}}).batch_tokens, standard.batch_tokens);
+  EXPECT_EQ(stream({{"train.max-tokens", "10000000"}}).batch_tokens, 500) << "as for a hundred epochs of 100,000 tokens";
+  EXPECT_EQ(stream({{"train.max-tokens", "10000000"}}).optimizer.warmup, 2500);
+  EXPECT_EQ(stream({{"train.max-steps", "1600"}, {"train.warmup", "7"}}).optimizer.warmup, 7) << "what is given stays";
+}
+
 // Pieces are 4.5 bytes.
 TEST_F(ChosenByCorpus, AModelAndARunOfItsSize) {
   const Config tiny = config(450'000), small = config(2'250'000), base = config(45'000'000), large = config(2'250'000'000);
@@ -314,7 +338,7 @@ TEST_F(RatesOfARun, AreThoseOfItsCheckpointWhereTheRecordIsLost) {
   // A checkpoint of a version that did not note them.
   for (const auto& checkpoint : std::filesystem::directory_iterator(path("run/checkpoints"))) {
     nlohmann::json state = nlohmann::json::parse(read_text_file(checkpoint.path() / "state.json"));
-    state.erase("warmup"), state.erase("learning-rate");
+    state.erase("warmup"), state.erase("learning-rate"), state.erase("settings");
     std::ofstream(checkpoint.path() / "state.json") << state.dump();
   }
   EXPECT_EQ(rates({}), anew);
