@@ -151,8 +151,12 @@ void Progress::scalars(int64_t step, const Scalars& scalars) {
   Scalars finite;
   for (const auto& [tag, value] : scalars)
     if (std::isfinite(value)) finite.emplace_back(tag, value);
+  append_scalars(tensorboard_record(seconds_since_1970(options_.now()), step, finite));
+}
+
+void Progress::append_scalars(const std::string& record) {
   // A record that is cut off would hide those after it.
-  if (append_whole(scalars_.get(), tensorboard_record(seconds_since_1970(options_.now()), step, finite))) return;
+  if (!scalars_ || append_whole(scalars_.get(), record)) return;
   tell_lost(scalars_path_);
   scalars_.reset();
 }
@@ -301,6 +305,7 @@ void Progress::report(const TrainReport& r) {
 
 namespace {
 std::string score_text(const std::string& metric, double value) {
+  if (std::abs(value) >= 1e9) return fmt::format(" | {} {:.4g}", metric, value);  // of a script, which may say anything
   return metric == "cross-entropy" ? fmt::format(" | {} {:.4f}", metric, value) : fmt::format(" | {} {:.2f}", metric, value);
 }
 }  // namespace
@@ -368,6 +373,9 @@ void Progress::event(const OrderedJson& record) {
   for (const auto& [key, value] : record.items()) whole[key] = value;
   const std::string text = whole.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   if (options_.event) options_.event(std::string_view(text).substr(0, text.size() - 1));
+  const bool resumes = record["type"] == "start" && record["step"] > 0;
+  if (resumes || record.contains("back_to"))
+    append_scalars(tensorboard_restart(seconds_since_1970(options_.now()), record[resumes ? "step" : "back_to"].get<int64_t>() + 1));
   if (open_)
     append_or_lose(events_, options_.directory + "/events.jsonl", text);
   else if (options_.files_later)

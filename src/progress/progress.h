@@ -109,6 +109,7 @@ class Progress {
   void tell_lost(const std::string& path);
   void line(const std::string& text);
   void scalars(int64_t step, const Scalars& scalars);
+  void append_scalars(const std::string& record);
   void draw(const TrainReport& report);
   void draw(const std::string& text);
   void erase();

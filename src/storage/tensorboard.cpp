@@ -59,6 +59,11 @@ uint32_t crc32c(std::string_view bytes) {
 
 std::string tensorboard_header(double seconds) { return record(of_double(1, seconds) + of_bytes(3, "brain.Event:2")); }
 
+std::string tensorboard_restart(double seconds, int64_t step) {
+  constexpr int64_t kStart = 1;  // a status of SessionLog
+  return record(of_double(1, seconds) + of_integer(2, step) + of_bytes(7, of_integer(1, kStart)));
+}
+
 std::string tensorboard_record(double seconds, int64_t step, const Scalars& scalars) {
   std::string summary;
   for (const auto& [tag, value] : scalars) summary += of_bytes(1, of_bytes(1, tag) + of_float(2, static_cast<float>(value)));

@@ -17,6 +17,8 @@ uint32_t crc32c(std::string_view bytes);
 // Returns a record with an event of scalars. seconds: since 1970.
 using Scalars = std::vector<std::pair<std::string, double>>;
 std::string tensorboard_record(double seconds, int64_t step, const Scalars& scalars);
+// Returns the record by which TensorBoard forgets what it has of this step and later ones: a run that resumes, or goes back, repeats them.
+std::string tensorboard_restart(double seconds, int64_t step);
 // Returns the record that begins every file.
 std::string tensorboard_header(double seconds);
 

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/text_files.h"
 
 namespace starling {
 namespace {
@@ -112,6 +113,26 @@ TEST_F(ProgressTest, FilesMayBeOpenedLater) {
   EXPECT_THAT(screen_, HasSubstr("early"));
 }
 
+// TensorBoard drops what a resumed run, or one whose guard went back, says again.
+TEST_F(ProgressTest, ScalarsBeginAgainWhereARunGoesOn) {
+  ProgressOptions o = options();
+  o.tensorboard = true;
+  {
+    Progress p(o);
+    p.event({{"type", "start"}, {"step", 0}});
+    p.event({{"type", "start"}, {"step", 20}});
+    p.report(sample(21));
+    p.event({{"type", "guard"}, {"step", 40}, {"back_to", 30}});
+  }
+  std::string bytes;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/tensorboard")) bytes += read_text_file(entry.path());
+  const double seconds = static_cast<double>(now_ms_) / 1000;
+  const size_t resumed = bytes.find(tensorboard_restart(seconds, 21)), back = bytes.find(tensorboard_restart(seconds, 31));
+  EXPECT_EQ(resumed, tensorboard_header(seconds).size()) << "a new run forgets nothing";
+  EXPECT_NE(back, std::string::npos);
+  EXPECT_GT(back, resumed);
+}
+
 TEST_F(ProgressTest, Records) {
   Progress p(options());
   p.report(sample(100));
@@ -155,6 +176,9 @@ TEST_F(ProgressTest, Records) {
   v.best = false, v.stalled = 1;
   p.validation(v);
   EXPECT_THAT(lines("train.log").back(), HasSubstr(" | bleu stalled 1 time | took"));
+  v.scores = {{"script", -1e308}, {"bleu", 1.0}};
+  p.validation(v);
+  EXPECT_THAT(lines("train.log").back(), HasSubstr(" | script -1e+308 | bleu 1.00 |"));
   EXPECT_THROW(p.event({{"step", 1}}), InternalError);
 }
 

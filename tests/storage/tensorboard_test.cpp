@@ -47,6 +47,14 @@ TEST(TensorBoard, BeginsAsItsOwnFilesDo) {
   EXPECT_EQ(fields_of(tensorboard_header(1.5).substr(12, 24)).find(3)->second, "brain.Event:2");
 }
 
+// event.proto and event_accumulator.py: a SessionLog (field 7) whose status (field 1) is START (1), at the first step to be forgotten.
+TEST(TensorBoard, ForgetsWhatARunRepeats) {
+  const std::string record = tensorboard_restart(1.5, 21);
+  const Fields fields = fields_of(std::string_view(record).substr(12, record.size() - 16));
+  EXPECT_EQ(fields.find(2)->second, "21");
+  EXPECT_EQ(fields_of(fields.find(7)->second).find(1)->second, "1");
+}
+
 TEST(TensorBoard, HoldsStepsAndScalars) {
   const std::string record = tensorboard_record(1700000000.25, 300, {{"train/loss", 2.5}, {"valid/bleu", 31.25}});
   uint64_t length = 0;
