@@ -8,9 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "base/task_progress.h"
@@ -23,10 +28,42 @@ namespace {
 constexpr size_t kKept = size_t{64} << 10;  // bytes of output that are kept, its end
 constexpr int kLookMs = 100;
 
-// A running script. It is killed if it has not ended.
+// A variable in the environment of a script, which everything that it starts inherits.
+std::string new_mark() {
+  static std::atomic<int64_t> count{0};
+  return fmt::format("STARLING_VALIDATION={}.{}", getpid(), ++count);
+}
+
+// Returns the processes that have this variable: what a script has started, also in the background and in sessions of its own.
+std::vector<pid_t> marked_processes(const std::string& mark) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    pid_t process = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), process).ptr != name.data() + name.size()) continue;
+    std::ifstream file(at->path() / "environ", std::ios::binary);  // of others' processes it cannot be read
+    const std::string variables = '\0' + std::string(std::istreambuf_iterator<char>(file), {});
+    if (variables.find('\0' + mark + '\0') != std::string::npos) found.push_back(process);
+  }
+  return found;
+}
+
+void end_marked_processes(const std::string& mark) {
+  constexpr double kSeconds = 2;  // within which what is killed is gone
+  const double until = steady_seconds() + kSeconds;
+  for (;;) {
+    const std::vector<pid_t> left = marked_processes(mark);
+    for (const pid_t process : left) kill(process, SIGKILL);
+    if (left.empty() || steady_seconds() > until) return;
+    usleep(10'000);
+  }
+}
+
+// A running script. At the end of this it is killed, if it has not ended, and so is everything that it has started.
 class Script {
  public:
-  Script(const std::string& command, const std::vector<std::string>& arguments) {
+  Script(const std::string& command, const std::vector<std::string>& arguments) : mark_(new_mark()) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
     read_ = ends[0];
@@ -35,6 +72,9 @@ class Script {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
+    std::vector<char*> variables{mark_.data()};
+    for (char** each = environ; *each; ++each) variables.push_back(*each);
+    variables.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -49,7 +89,7 @@ class Script {
     posix_spawnattr_setsigdefault(&attributes, &usual);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    const int error = posix_spawn(&process_, "/bin/sh", &actions, &attributes, argv.data(), environ);
+    const int error = posix_spawn(&process_, "/bin/sh", &actions, &attributes, argv.data(), variables.data());
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
@@ -59,9 +99,10 @@ class Script {
     }
   }
   ~Script() {
-    kill(-process_, SIGKILL);  // also what it has started and left
+    kill(-process_, SIGKILL);
     if (!ended_) waitpid(process_, nullptr, 0);
     close(read_);
+    end_marked_processes(mark_);
   }
   Script(const Script&) = delete;
   Script& operator=(const Script&) = delete;
@@ -86,6 +127,7 @@ class Script {
   const std::string& output() const { return output_; }
 
  private:
+  std::string mark_;
   pid_t process_ = 0;
   int read_ = -1, status_ = 0;
   bool open_ = true, ended_ = false;

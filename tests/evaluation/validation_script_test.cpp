@@ -63,6 +63,23 @@ TEST(ValidationScript, EndsWithAllThatItStarted) {
   EXPECT_FALSE(std::ifstream(path).good());
 }
 
+// What has left the script's process group, its session and its parent is ended too, whether the script is killed or ends by itself.
+TEST(ValidationScript, EndsWhatRunsInSessionsOfItsOwn) {
+  const OwnDirectory directory;
+  const std::string path = directory.file("processes.txt");
+  const std::string daemon = "setsid sh -c 'echo $$ >>" + path + "; exec sleep 300' & ";
+  EXPECT_THAT(complaint(daemon + daemon + "sleep 1; sleep 60; echo 5 #", 1.5), HasSubstr("was killed"));
+  EXPECT_EQ(score("for i in 1 2 3 4 5 6 7 8; do (" + daemon + ") ; done; sleep 1; echo 5 #"), 5);
+  std::ifstream file(path);
+  int count = 0;
+  for (pid_t process; file >> process; ++count) {
+    std::ifstream status("/proc/" + std::to_string(process) + "/stat");  // it may still be there as what nobody has waited for
+    std::string number, name, state;
+    EXPECT_TRUE(!(status >> number >> name >> state) || state == "Z" || name != "(sleep)") << process << state;
+  }
+  EXPECT_EQ(count, 10);
+}
+
 TEST(ValidationScript, MuchOutputIsNoMatter) { EXPECT_EQ(score("head -c 3000000 /dev/zero | tr '\\0' 'x'; echo; echo 6 #"), 6); }
 
 }  // namespace
