@@ -101,8 +101,12 @@ __attribute__((target("sha,sse4.1"))) void mix_hardware(State& state, const std:
 }  // namespace
 
 bool sha256_has_hardware() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 29 & 1) != 0;
+  // Asked once: in a virtual machine the answer takes longer than hashing a kilobyte.
+  static const bool has = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 29 & 1) != 0;
+  }();
+  return has;
 }
 #else
 constexpr auto mix_hardware = mix_portable;

@@ -75,7 +75,7 @@ bool is_first_of_host(const Communicator& comm) {
 void run_doctor(const CLI::App& verb, const ConfigArguments& arguments, const std::string& hosts) {
   const auto [file, overrides] = arguments.given(verb);
   const bool by_mpi = started_by_mpi();
-  if (!hosts.empty() && !by_mpi) {
+  if (verb.count("--hosts") > 0 && !by_mpi) {
     load_config(file, overrides);  // refused before anything is started
     return examine_hosts(hosts_of_list(hosts), file, overrides);
   }

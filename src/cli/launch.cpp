@@ -52,9 +52,10 @@ Config config_of(const std::vector<std::string>& program) {
 
 void run_launch(const CLI::App& verb, LaunchArguments& a) {
   const std::vector<std::string> program = program_of(verb, a);
-  if (!a.hosts.empty() && !a.hostfile.empty()) throw ConfigError("--hosts and --hostfile were both given; leave one out");
-  if (!a.hosts.empty()) a.options.hosts = hosts_of_list(a.hosts);
-  if (!a.hostfile.empty()) a.options.hosts = hosts_of_file(a.hostfile);
+  const bool list = verb.count("--hosts") > 0, file = verb.count("--hostfile") > 0;  // given but empty, as by an unset variable: refused
+  if (list && file) throw ConfigError("--hosts and --hostfile were both given; leave one out");
+  if (list) a.options.hosts = hosts_of_list(a.hosts);
+  if (file) a.options.hosts = hosts_of_file(a.hostfile);
   if (a.dry_run) {
     std::vector<std::string> words;
     for (const std::string& word : launch_command(a.options, program)) words.push_back(shell_quoted(word));

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <sstream>
+#include <unordered_set>
 
 #include "base/error.h"
+#include "base/quotes.h"
 
 namespace starling {
 namespace {
@@ -48,6 +50,7 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
   ApiKeys keys;
   std::istringstream lines{std::string(text)};
   std::string line;
+  std::unordered_set<std::string> names;
   for (int number = 1; std::getline(lines, line); ++number) {
     std::istringstream words(line);
     std::string name, hash, limit, more;
@@ -55,19 +58,19 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
     if (name.empty() || name.front() == '#') continue;
     const auto digest = from_hex(hash);
     if (!digest)
-      throw DataError(fmt::format("{}:{}: '{}' is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum",
-                                  path, number, hash));
+      throw DataError(fmt::format("{}:{}: {} is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum", path,
+                                  number, in_quotes(hash)));
     if (is_hash_of_nothing(*digest))
       throw DataError(fmt::format("{}:{}: the key of {} is empty, so everybody would be let in; hash a key: printf %s KEY | sha256sum",
-                                  path, number, name));
+                                  path, number, printable(name)));
     double per_minute = 0;
     const auto [end, error] = std::from_chars(limit.data(), limit.data() + limit.size(), per_minute);
     if (!more.empty() ||
         (!limit.empty() && (error != std::errc() || end != limit.data() + limit.size() || !(per_minute >= 1 && per_minute <= 1e9))))
-      throw DataError(fmt::format("{}:{}: '{}' is not a number of requests per minute; write NAME HASH or NAME HASH NUMBER", path, number,
-                                  more.empty() ? limit : more));
-    for (const ApiKey& other : keys.keys_)
-      if (other.name == name) throw DataError(fmt::format("{}:{}: the name {} occurs twice; name keys differently", path, number, name));
+      throw DataError(fmt::format("{}:{}: {} is not a number of requests per minute; write NAME HASH or NAME HASH NUMBER", path, number,
+                                  in_quotes(more.empty() ? limit : more)));
+    if (!names.insert(name).second)
+      throw DataError(fmt::format("{}:{}: the name {} occurs twice; name keys differently", path, number, printable(name)));
     keys.keys_.push_back({name, *digest, per_minute});
   }
   if (keys.keys_.empty()) throw DataError(fmt::format("{}:1: holds no key, so nobody could ask; add one or leave --api-keys out", path));

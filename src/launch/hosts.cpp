@@ -13,6 +13,7 @@ namespace starling {
 namespace {
 
 constexpr const char* kBlanks = " \t\r\n";
+constexpr size_t kLongestName = 253;  // of a host in the domain name system; mpirun does not survive much longer ones
 
 // Parses a number from 1 to 9999.
 std::optional<int> number_of_slots(const std::string& text) {
@@ -23,7 +24,7 @@ std::optional<int> number_of_slots(const std::string& text) {
 // Whether the word has only characters of names and IPv4 addresses. mpirun gives others (^ + @ :) meanings of its own.
 bool is_host(const std::string& name) {
   const auto fits = [](char c) { return is_ascii_letter_or_digit(c) || c == '.' || c == '-' || c == '_'; };
-  return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), fits);
+  return !name.empty() && name.size() <= kLongestName && name.front() != '-' && std::all_of(name.begin(), name.end(), fits);
 }
 
 LaunchHost* find(std::vector<LaunchHost>& hosts, const std::string& name) {

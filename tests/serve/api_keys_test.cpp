@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "base/error.h"
 
 namespace starling {
@@ -44,6 +46,20 @@ TEST(ApiKeys, FilesAreReadStrictly) {
     EXPECT_THAT(complaint("ann " + kSecret + " " + bad), testing::HasSubstr("is not a number of requests")) << bad;
   EXPECT_EQ(complaint("ann " + kSecret + "\nann " + kSecret), "keys:2: the name ann occurs twice; name keys differently");
   EXPECT_EQ(complaint("# none\n"), "keys:1: holds no key, so nobody could ask; add one or leave --api-keys out");
+}
+
+// The time to read a file grows with its size, not with its square.
+TEST(ApiKeys, ManyAreReadInTime) {
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += "client-" + std::to_string(i) + " " + kSecret + "\n";
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(ApiKeys::parse(text, "keys").size(), 200'000u);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(ApiKeys, MessagesShowNoControlCharacters) {
+  EXPECT_THAT(complaint("ann \x1b[2J"), testing::HasSubstr("'\\x1b[2J' is not the SHA-256"));
+  EXPECT_LT(complaint("ann " + std::string(100'000, 'x')).size(), 300u);
 }
 
 TEST(ApiKeys, AnEmptyKeyIsRefused) {
