@@ -38,11 +38,18 @@ void add_watch(CLI::App& app) {
                             ->capture_default_str();
   CLI::Option* prefix =
       sub->add_option("--prefix", o.prefix, "what a proxy puts before the addresses of the page, such as /runs; unless it removes it");
+  CLI::Option* name = sub->add_option("--name", o.names,
+                                      "another name by which browsers reach the page, such as that of a proxy; may be repeated. With "
+                                      "--listen 127.0.0.1, only this machine's own names are answered")
+                          ->type_name("HOST")
+                          ->expected(1)
+                          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--once", a->report,
                   "write the page with the runs as they are now to this file, for people without access, and end; - = "
                   "standard output")
       ->excludes(listen)
       ->excludes(prefix)
+      ->excludes(name)
       ->type_name("FILE");
   sub->callback([a] { run_watch(*a); });
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/files.h"
@@ -273,6 +274,26 @@ Validator::Result Validator::run(Model& model, Communicator& comm, const std::st
   return result;
 }
 
+// A few sentences of each text with their references, for people who watch the run from elsewhere, where its texts may not be.
+std::string Validator::shown_sentences() const {
+  constexpr size_t kShown = 5, kFewest = 2, kMost = 60;  // sentences: of one text; of each of several; of all
+  const auto beginning = [](const std::string& line) { return line.substr(0, 2000); };
+  nlohmann::ordered_json sentences = nlohmann::ordered_json::array();
+  for (const Text& text : texts_) {
+    const auto all = static_cast<size_t>(text.sentences.count());
+    const size_t shown = std::min(texts_.size() == 1 ? kShown : kFewest, all);
+    for (size_t i = 0; i < shown && sentences.size() < kMost; ++i) {
+      const size_t line = static_cast<size_t>(text.sentences.begin) + i * all / shown;
+      sentences.push_back({{"line", line},
+                           {"text", texts_.size() == 1 ? "" : text.name},
+                           {"source", beginning(sources_[line])},
+                           {"reference", beginning(references_[line])}});
+    }
+  }
+  const nlohmann::ordered_json all{{"sentences", sentences}};
+  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 bool Validator::keep_and_score(const std::vector<std::string>& translations, Result& result) {
   const bool scores = std::find(config_.metrics.begin(), config_.metrics.end(), kScriptMetric) != config_.metrics.end();
   if (directory_.empty() || (!scores && !config_.keep_translations)) return true;
@@ -285,6 +306,8 @@ bool Validator::keep_and_score(const std::vector<std::string>& translations, Res
   };
   try {
     files->make_directories(directory_);
+    if (config_.keep_translations && !shown_) files->replace_file(join_path(directory_, "sentences.json"), shown_sentences());
+    shown_ = true;
     const std::string path = write(fmt::format("{:07}.txt", step_()), translations);
     if (scores) {
       const ScriptResult script = run_validation_script(

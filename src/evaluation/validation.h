@@ -98,6 +98,7 @@ class Validator {
   void add(Result& result, const std::string& metric, const std::vector<double>& values) const;
 
   // Writes the translations to a file, and lets valid.script score them. Returns false if that was interrupted.
+  std::string shown_sentences() const;
   bool keep_and_score(const std::vector<std::string>& translations, Result& result);
 
   // Return nullopt if a rank was asked to give up; the cross-entropy of each text.
@@ -122,6 +123,7 @@ class Validator {
   std::optional<std::tuple<DType, int, const Memory*>> made_for_;  // activations, threads and memory of the backend of workers_
   WorkerBackends workers_;
   int64_t truncated_ = 0;
+  bool shown_ = false;  // shown_sentences() have been written
 };
 
 // Throws as bleu_tokenizer_from does if a metric needs a tokenizer that cannot be opened. Called at the start, long before there is a

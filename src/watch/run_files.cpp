@@ -1,104 +1,122 @@
 #include "watch/run_files.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
+#include <string_view>
 
-#include "base/text_files.h"
 #include "config/foreign_yaml.h"
 
 namespace starling {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr size_t kMostKeys = 5000, kLongestKey = 200, kLongestValue = 1000;  // of a configuration that is shown; bytes
+constexpr size_t kMostNames = 100'000;                                       // in a directory of translations that are looked at
+constexpr std::string_view kValidations = "validations";
 
-constexpr size_t kSentences = 5;    // shown of a validation text
-constexpr size_t kValidations = 8;  // whose translations are shown
-constexpr size_t kMostLines = 1'000'000;
+// An open directory, or none.
+class OpenDirectory {
+ public:
+  OpenDirectory(int in, const char* name, int flags) : file_(openat(in, name, O_PATH | O_DIRECTORY | O_CLOEXEC | flags)) {}
+  ~OpenDirectory() {
+    if (file_ >= 0) close(file_);
+  }
+  OpenDirectory(const OpenDirectory&) = delete;
+  OpenDirectory& operator=(const OpenDirectory&) = delete;
+  int file() const { return file_; }
+
+ private:
+  int file_;
+};
+
+FileMark mark_of(const struct stat& info) {
+  return {static_cast<uint64_t>(info.st_size), info.st_ino, info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec};
+}
+
+// A path may be a fifo, whose other end may never come, or a device, which acts on being opened: it is looked at before it is opened.
+int open_regular(int in, const char* name, struct stat& info) {
+  if (fstatat(in, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) return -1;
+  const int file = openat(in, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+  if (file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode)) return file;
+  if (file >= 0) close(file);
+  return -1;
+}
 
 void add_flat(const YAML::Node& node, const std::string& name, std::map<std::string, std::string>& values) {
+  if (values.size() >= kMostKeys || name.size() > kLongestKey) return;
+  const auto scalar = [](const YAML::Node& of) { return of.Scalar().substr(0, kLongestValue); };
   if (node.IsMap()) {
-    for (const auto& entry : node) add_flat(entry.second, (name.empty() ? "" : name + ".") + entry.first.as<std::string>(), values);
+    for (const auto& entry : node)
+      if (entry.first.IsScalar()) add_flat(entry.second, (name.empty() ? "" : name + ".") + entry.first.Scalar(), values);
   } else if (node.IsSequence() && node.size() > 0 && node[0].IsMap()) {
     for (size_t i = 0; i < node.size(); ++i) add_flat(node[i], fmt::format("{}.{}", name, i), values);
   } else if (node.IsSequence()) {
     std::string list;
-    for (const auto& item : node) list += (list.empty() ? "" : ", ") + (item.IsScalar() ? item.as<std::string>() : "...");
+    for (const auto& item : node)
+      if (list.size() <= kLongestValue) list += (list.empty() ? "" : ", ") + (item.IsScalar() ? scalar(item) : "...");
     values[name] = list;
   } else {
-    values[name] = node.IsScalar() ? node.as<std::string>() : "";
+    values[name] = node.IsScalar() ? scalar(node) : "";
   }
-}
-
-// The kept translations of a run by update: validations/1200.txt. Files of other names are not ours.
-std::map<int64_t, std::string> kept(const std::string& run_directory) {
-  std::map<int64_t, std::string> steps;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(run_directory + "/validations", error)) {
-    const std::string name = entry.path().stem().string();
-    int64_t step = 0;
-    const auto read = std::from_chars(name.data(), name.data() + name.size(), step);
-    if (read.ec == std::errc() && read.ptr == name.data() + name.size() && entry.path().extension() == ".txt")
-      steps[step] = entry.path().string();
-  }
-  return steps;
-}
-
-// Whether a path is that of a plain file that is no larger than a validation text.
-bool is_text(const std::string& path) {
-  constexpr uint64_t kMost = 64 << 20;
-  std::error_code error;
-  return fs::is_regular_file(path, error) && fs::file_size(path, error) <= kMost;
-}
-
-// Returns the lines of a file at these places; an empty one where it ends before.
-std::vector<std::string> lines_at(const std::string& path, const std::vector<size_t>& places) {
-  std::vector<std::string> found(places.size());
-  std::ifstream file(path);
-  std::string line;
-  size_t next = 0;
-  for (size_t at = 0; next < places.size() && std::getline(file, line); ++at)
-    if (at == places[next]) found[next++] = line;
-  return found;
-}
-
-size_t count_lines(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  size_t count = 0;
-  while (count < kMostLines && std::getline(file, line)) ++count;
-  return count;
 }
 
 }  // namespace
 
 std::string FileMark::text() const { return fmt::format("{} {} {}", size, inode, changed_ns); }
 
-std::optional<FileMark> file_mark(const std::string& path) {
+std::optional<RunFile> RunFile::open(const std::string& run, const std::string& name) {
+  const OpenDirectory directory(AT_FDCWD, run.c_str(), 0);
   struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return std::nullopt;
-  return FileMark{static_cast<uint64_t>(info.st_size), info.st_ino, info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec};
+  int file = -1;
+  if (const size_t slash = name.find('/'); slash != std::string::npos) {
+    const OpenDirectory below(directory.file(), name.substr(0, slash).c_str(), O_NOFOLLOW);
+    if (below.file() >= 0) file = open_regular(below.file(), name.c_str() + slash + 1, info);
+  } else if (directory.file() >= 0) {
+    file = open_regular(directory.file(), name.c_str(), info);
+  }
+  if (file < 0) return std::nullopt;
+  return RunFile(file, mark_of(info));
 }
 
-std::string bytes_from(const std::string& path, uint64_t offset, uint64_t most) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file.seekg(static_cast<std::streamoff>(offset))) return "";
-  std::string bytes(most, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(most));
-  bytes.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+RunFile::~RunFile() {
+  if (file_ >= 0) close(file_);
+}
+
+std::string RunFile::read(uint64_t offset, uint64_t most, Look& look) const {
+  std::string bytes(std::min({most, look.bytes, mark_.size - std::min(mark_.size, offset)}), '\0');
+  size_t count = 0;
+  while (count < bytes.size()) {
+    const ssize_t n = pread(file_, bytes.data() + count, bytes.size() - count, static_cast<off_t>(offset + count));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    count += static_cast<size_t>(n);
+  }
+  bytes.resize(count);
+  look.bytes -= count;
   return bytes;
 }
 
-std::vector<std::string> last_lines(const std::string& path, size_t count) {
+uint64_t RunFile::after_hole(uint64_t offset) const {
+  const off_t at = lseek(file_, static_cast<off_t>(offset), SEEK_DATA);
+  if (at < 0) return errno == ENXIO ? mark_.size : offset;
+  return std::min(static_cast<uint64_t>(at), mark_.size);
+}
+
+bool is_regular_file(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+std::vector<std::string> last_lines(const RunFile& file, size_t count, Look& look) {
   constexpr uint64_t kEnd = 64 << 10;
-  const auto mark = file_mark(path);
-  if (!mark) return {};
-  const uint64_t from = mark->size > kEnd ? mark->size - kEnd : 0;
-  const std::string bytes = bytes_from(path, from, kEnd);
+  const uint64_t size = file.mark().size, from = size > kEnd ? size - kEnd : 0;
+  const std::string bytes = file.read(from, kEnd, look);
   std::vector<std::string> lines;
   for (size_t at = from == 0 ? 0 : bytes.find('\n') + 1; at < bytes.size();) {
     const size_t end = std::min(bytes.find('\n', at), bytes.size());
@@ -109,42 +127,41 @@ std::vector<std::string> last_lines(const std::string& path, size_t count) {
   return lines;
 }
 
-std::map<std::string, std::string> flat_configuration(const std::string& path) {
+std::map<std::string, std::string> flat_configuration(const RunFile& file, Look& look) {
   std::map<std::string, std::string> values;
+  if (file.mark().size > kMostForeignYaml) return values;
   try {
-    if (!fs::is_regular_file(path)) return values;
-    add_flat(read_foreign_yaml(read_config_file(path), path), "", values);
-  } catch (const std::exception&) {  // missing, being written, or none of ours
+    add_flat(read_foreign_yaml(file.read(0, kMostForeignYaml, look), "config.yml"), "", values);
+  } catch (const std::exception&) {  // being written, or none of ours
     values.clear();
   }
   return values;
 }
 
-std::string kept_sentences_mark(const std::string& run_directory) {
-  const auto steps = kept(run_directory);
-  if (steps.empty()) return "";
-  const auto mark = file_mark(steps.rbegin()->second);
-  return fmt::format("{} {} {}", steps.size(), steps.rbegin()->first, mark ? mark->text() : "");
+std::map<int64_t, std::string> kept_translations(const std::string& run, size_t most) {
+  std::map<int64_t, std::string> newest;
+  const OpenDirectory directory(AT_FDCWD, run.c_str(), 0);
+  const int file = openat(directory.file(), kValidations.data(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR* entries = file >= 0 ? fdopendir(file) : nullptr;
+  if (!entries) return newest;
+  const dirent* entry = nullptr;
+  for (size_t seen = 0; seen < kMostNames && (entry = readdir(entries)); ++seen) {
+    const std::string_view name = entry->d_name;
+    int64_t step = 0;
+    const auto read = std::from_chars(name.data(), name.data() + name.size(), step);
+    if (read.ec != std::errc() || std::string_view(read.ptr) != ".txt" || step < 0) continue;  // files of other names are not ours
+    newest[step] = fmt::format("{}/{}", kValidations, name);
+    if (newest.size() > most) newest.erase(newest.begin());
+  }
+  closedir(entries);
+  return newest;
 }
 
-nlohmann::json kept_sentences(const std::string& run_directory, const std::map<std::string, std::string>& configuration) {
-  const auto steps = kept(run_directory);
-  if (steps.empty() || !is_text(steps.rbegin()->second)) return nlohmann::json::object();
-  const size_t all = count_lines(steps.rbegin()->second);
-  std::vector<size_t> places;
-  for (size_t i = 0; i < std::min(kSentences, all); ++i) places.push_back(i * all / std::min(kSentences, all));
-  nlohmann::json by_step = nlohmann::json::array();
-  for (auto step = steps.rbegin(); step != steps.rend() && by_step.size() < kValidations; ++step)
-    by_step.push_back({{"step", step->first}, {"lines", lines_at(step->second, places)}});
-  std::reverse(by_step.begin(), by_step.end());
-  nlohmann::json sentences{{"by_step", by_step}};
-  for (const char* side : {"source", "target"}) {
-    const auto path = configuration.find(fmt::format("valid.{}", side));
-    // Several texts, or a path of another host; or no plain text at all.
-    if (path == configuration.end() || !is_text(path->second) || count_lines(path->second) != all) continue;
-    sentences[side == std::string("source") ? "source" : "reference"] = lines_at(path->second, places);
-  }
-  return sentences;
+std::optional<FileMark> kept_mark(const std::string& run) {
+  const OpenDirectory directory(AT_FDCWD, run.c_str(), 0);
+  struct stat info {};
+  const bool there = fstatat(directory.file(), kValidations.data(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+  return there ? std::optional(mark_of(info)) : std::nullopt;
 }
 
 }  // namespace starling

@@ -1,95 +1,100 @@
 #include "watch/run_record.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
 #include "base/iso_time.h"
 #include "base/json.h"
-#include "watch/run_files.h"
+#include "watch/record_values.h"
 
 namespace starling {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kBlock = 4 << 20;         // bytes read at once
-constexpr uint64_t kLongestLine = 16 << 20;  // a longer one is no record of ours
+constexpr uint64_t kBlock = 1 << 20;        // bytes read at once
+constexpr uint64_t kShare = 16 << 20;       // of one run in a look, so that a long record keeps no other run waiting
+constexpr uint64_t kLongestLine = 1 << 20;  // a longer one is no record of ours
 constexpr size_t kLogLines = 40;
-constexpr size_t kMostValidations = 2000;
+constexpr size_t kMostRanks = 10'000;
 constexpr double kSilentSeconds = 300, kSilentFactor = 4;  // a run is silent after this time and so many of its intervals
 
 // Numbers of a report that are drawn, by their keys.
 constexpr const char* kDrawn[] = {"loss",       "learning_rate", "gradient_norm", "noise_scale", "target_tokens_per_second",
                                   "memory_mib", "clipped",       "consistency",   "reward",      "alignment"};
 
-std::string text_of(const Json& record, const char* key) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::optional<double> number_of(const Json& record, const char* key) {
-  const auto found = record.find(key);
-  if (found == record.end() || !found->is_number()) return std::nullopt;
-  const auto value = found->get<double>();
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
 }  // namespace
 
 RunRecord::RunRecord(std::string directory) : directory_(std::move(directory)) {}
 
-bool RunRecord::refresh() {
-  bool changed = false;
-  const std::string events = directory_ + "/events.jsonl";
-  if (const auto mark = file_mark(events)) {
-    if (mark->inode != inode_ || mark->size < read_) {  // another file: the run was begun anew
-      RunRecord fresh(directory_);
-      std::swap(*this, fresh);
-      inode_ = mark->inode;
-      changed = true;
-    }
-    while (read_ < mark->size) {
-      const std::string block = bytes_from(events, read_, kBlock);
-      if (block.empty()) break;
-      read_ += block.size();
-      changed = true;
-      rest_ += block;
-      size_t at = 0;
-      for (size_t end; (end = rest_.find('\n', at)) != std::string::npos; at = end + 1) {
-        try {
-          take(parse_json_object(std::string_view(rest_).substr(at, end - at), events));
-        } catch (const DataError&) {  // half a line of a process that was killed, for instance
-          ++broken_lines_;
-        }
-      }
-      rest_.erase(0, at);
-      if (rest_.size() > kLongestLine) rest_.clear();
-    }
-  }
-  if (const auto mark = file_mark(directory_ + "/config.yml"); mark && mark->text() != configuration_read_) {
-    configuration_ = flat_configuration(directory_ + "/config.yml");
-    configuration_read_ = mark->text();
+bool RunRecord::refresh(Look& look) {
+  bool changed = read_events(look);
+  if (const auto file = RunFile::open(directory_, "config.yml"); file && !look.over() && file->mark().text() != configuration_read_) {
+    configuration_ = flat_configuration(*file, look);
+    configuration_read_ = file->mark().text();
     changed = true;
   }
-  if (const auto mark = file_mark(directory_ + "/train.log"); mark && mark->size != log_size_) {
-    log_ = last_lines(directory_ + "/train.log", kLogLines);
-    log_size_ = mark->size;
+  if (const auto file = RunFile::open(directory_, "train.log"); file && !look.over() && file->mark().text() != log_read_) {
+    log_ = last_lines(*file, kLogLines, look);
+    log_read_ = file->mark().text();
     changed = true;
   }
-  return read_sentences() || changed;
+  return sentences_.refresh(directory_, look) || changed;
 }
 
-bool RunRecord::read_sentences() {
-  const std::string mark = kept_sentences_mark(directory_);
-  if (mark == sentences_read_) return false;
-  sentences_ = kept_sentences(directory_, configuration_);
-  sentences_read_ = mark;
-  return true;
+bool RunRecord::read_events(Look& look) {
+  const auto file = RunFile::open(directory_, "events.jsonl");
+  more_ = false;
+  if (!file) return false;
+  bool changed = false;
+  if (file->mark().inode != inode_ || file->mark().size < read_) {  // another file: the run was begun anew
+    RunRecord fresh(directory_);
+    std::swap(*this, fresh);
+    inode_ = file->mark().inode;
+    changed = true;
+  }
+  for (uint64_t left = kShare; read_ < file->mark().size;) {
+    if (skips_) read_ = file->after_hole(read_);  // a file of a terabyte may have no byte on the disk
+    const std::string block = look.over() ? "" : file->read(read_, std::min(kBlock, left), look);
+    more_ = look.over() || left == 0;
+    if (block.empty()) break;
+    read_ += block.size();
+    left -= block.size();
+    take_block(block);
+    changed = true;
+  }
+  return changed;
+}
+
+void RunRecord::take_block(std::string_view block) {
+  while (!block.empty()) {
+    const size_t end = block.find('\n');
+    const std::string_view part = block.substr(0, end);
+    if (!skips_) rest_ += part;
+    if (rest_.size() > kLongestLine) {
+      rest_.clear();
+      skips_ = true;
+    }
+    if (end == std::string_view::npos) return;
+    if (skips_)
+      ++broken_lines_;
+    else
+      take_line(rest_);
+    rest_.clear();
+    skips_ = false;
+    block.remove_prefix(end + 1);
+  }
+}
+
+void RunRecord::take_line(std::string_view line) {
+  try {
+    take(parse_json_object(line, "events.jsonl"));
+  } catch (const DataError&) {  // half a line of a process that was killed, for instance
+    ++broken_lines_;
+  }
 }
 
 void RunRecord::take(const Json& record) {
@@ -102,17 +107,9 @@ void RunRecord::take(const Json& record) {
   if (type == "start") start(record);
   if (type == "report") report(record);
   if (type == "communication") communication(record);
-  if (type == "checkpoint") checkpoint_ = record;
-  if (type == "validation" && record.contains("step") && record.value("scores", Json()).is_object()) {
-    metric_ = text_of(record, "metric");
-    Json point{{"step", record["step"]},
-               {"scores", record["scores"]},
-               {"best", record.value("best", Json(false))},
-               {"seconds", record.value("seconds", Json())}};
-    if (validations_.size() == kMostValidations) validations_.erase(validations_.front()["best"] == true ? 1 : 0);
-    validations_.push_back(std::move(point));
-  }
-  if (const auto back = number_of(record, "back_to"); type == "guard" && back) forget_after(static_cast<int64_t>(*back));
+  if (type == "checkpoint") checkpoint_ = plain_values(record);
+  if (type == "validation") validations_.add(record);
+  if (const auto back = step_of(record, "back_to"); type == "guard" && back) forget_after(*back);
   if (type == "stop") {
     stopped_ = true;
     stop_reason_ = text_of(record, "reason");
@@ -123,41 +120,40 @@ void RunRecord::take(const Json& record) {
 void RunRecord::start(const Json& record) {
   stopped_ = false;
   stop_reason_.clear();
-  start_ = record;
+  start_ = plain_values(record);
   for (const char* key : {"schema", "type", "time", "step"}) start_.erase(key);
-  forget_after(static_cast<int64_t>(number_of(record, "step").value_or(0)));
+  forget_after(step_of(record, "step").value_or(0));
 }
 
 // The run goes on after this update: what was recorded of later ones is replaced by what follows.
 void RunRecord::forget_after(int64_t step) {
   for (auto& [key, series] : series_) series.forget_after(step);
-  Json kept = Json::array();
-  for (const Json& point : validations_)
-    if (number_of(point, "step").value_or(0) <= static_cast<double>(step)) kept.push_back(point);
-  validations_ = std::move(kept);
+  validations_.forget_after(step);
 }
 
 void RunRecord::report(const Json& record) {
-  const auto step = number_of(record, "step");
+  const auto step = step_of(record, "step");
   if (!step) return;
-  last_report_ = record;
+  last_report_ = plain_values(record);
   for (const char* key : kDrawn)
-    if (const auto value = number_of(record, key)) series_[key].add(static_cast<int64_t>(*step), *value);
+    if (const auto value = number_of(record, key)) series_[key].add(*step, *value);
 }
 
 void RunRecord::communication(const Json& record) {
-  const auto step = number_of(record, "step"), seconds = number_of(record, "seconds");
-  const Json waited = record.value("waited", Json());
-  if (!step || !seconds || *seconds <= 0 || !waited.is_array() || waited.empty()) return;
-  Json shares = Json::array();
-  double sum = 0;
-  for (const Json& each : waited) {
-    const double share = each.is_number() ? each.get<double>() / *seconds : 0;
-    shares.push_back(share);
-    sum += share;
-  }
-  series_["efficiency"].add(static_cast<int64_t>(*step), 1 - sum / static_cast<double>(waited.size()));
-  ranks_ = {{"step", *step}, {"waited", shares}, {"bytes", record.value("bytes_per_update", Json::array())}};
+  const auto step = step_of(record, "step");
+  const auto seconds = number_of(record, "seconds");
+  const auto waited = record.find("waited"), sent = record.find("bytes_per_update");
+  if (!step || !seconds || *seconds <= 0 || waited == record.end() || !waited->is_array() || waited->empty()) return;
+  const auto numbers = [](const Json& list, double unit) {
+    std::vector<double> of;
+    for (size_t i = 0; i < std::min(list.size(), kMostRanks); ++i) of.push_back(list[i].is_number() ? list[i].get<double>() / unit : 0);
+    return of;
+  };
+  const std::vector<double> shares = numbers(*waited, *seconds);
+  const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
+  if (std::isfinite(mean)) series_["efficiency"].add(*step, 1 - mean);
+  const bool is_list = sent != record.end() && sent->is_array();
+  ranks_ = {{"step", *step}, {"waited", shares}, {"bytes", is_list ? numbers(*sent, 1) : std::vector<double>()}};
 }
 
 std::string RunRecord::state(double now) const {
@@ -182,9 +178,9 @@ Json RunRecord::json(double now) const {
            {"start", start_},
            {"last", last_report_},
            {"series", series},
-           {"validation", {{"metric", metric_}, {"points", validations_}}},
+           {"validation", validations_.json()},
            {"checkpoint", checkpoint_},
-           {"sentences", sentences_},
+           {"sentences", sentences_.json()},
            {"configuration", configuration_},
            {"log", log_},
            {"events", events_},

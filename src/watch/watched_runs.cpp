@@ -6,40 +6,45 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/iso_time.h"
+#include "base/quotes.h"
 #include "base/version.h"
-#include "watch/run_files.h"
 
 namespace starling {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDepth = 3;                // levels below a directory in which runs are looked for
-constexpr double kFindSeconds = 5;       // between two looks for new runs
-constexpr double kRefreshSeconds = 0.5;  // between two looks at files
+constexpr int kDepth = 3;           // levels below a directory in which runs are looked for
+constexpr double kFindSeconds = 5;  // between two looks for new runs
 constexpr size_t kMostRuns = 200;
+constexpr size_t kMostEntries = 100'000;  // in all directories that are looked at
 
 double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 double now_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 // Returns whether a run has begun there; its log exists before its first record.
-bool is_run(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path / "events.jsonl", error) || fs::exists(path / "train.log", error);
-}
+bool is_run(const fs::path& path) { return is_regular_file(path / "events.jsonl") || is_regular_file(path / "train.log"); }
 
-void find_runs(const fs::path& path, int depth, std::vector<fs::path>& found) {
+// Adds the runs below a path. entries: that may still be looked at.
+void find_runs(const fs::path& path, int depth, const Look& look, size_t& entries, std::vector<fs::path>& found) {
   if (is_run(path)) return found.push_back(path);
   if (depth == 0) return;
   std::error_code error;
   std::vector<fs::path> below;
-  for (const auto& entry : fs::directory_iterator(path, fs::directory_options::skip_permission_denied, error))
-    if (entry.is_directory(error) && !entry.is_symlink(error)) below.push_back(entry.path());
+  for (fs::directory_iterator at(path, fs::directory_options::skip_permission_denied, error), end; !error && at != end;
+       at.increment(error)) {
+    if (entries == 0 || look.over()) break;
+    --entries;
+    std::error_code unknown;
+    if (at->is_directory(unknown) && !at->is_symlink(unknown)) below.push_back(at->path());
+  }
   std::sort(below.begin(), below.end());
-  for (const fs::path& each : below) find_runs(each, depth - 1, found);
+  for (const fs::path& each : below) find_runs(each, depth - 1, look, entries, found);
 }
 
 // The shortest ends of the paths that tell them apart: "a/run" and "b/run", but "small" and "large" of "out/small" and "out/large".
@@ -48,18 +53,23 @@ std::vector<std::string> short_names(const std::vector<fs::path>& paths) {
     const std::vector<fs::path> all(path.begin(), path.end());
     fs::path end;
     for (size_t i = all.size() - std::min(parts, all.size()); i < all.size(); ++i) end /= all[i];
-    return end.string();
+    return printable(end.string());
   };
-  for (size_t parts = 1;; ++parts) {
-    std::vector<std::string> names;
+  std::vector<std::string> names;
+  for (size_t parts = 1; parts <= 40; ++parts) {
+    names.clear();
     for (const fs::path& path : paths) names.push_back(ending(path, parts));
-    std::vector<std::string> sorted = names;
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() || parts > 40) return names;
+    if (std::set<std::string>(names.begin(), names.end()).size() == names.size()) return names;
   }
+  for (size_t i = 0; i < names.size(); ++i) names[i] = fmt::format("{} ({})", names[i], i + 1);  // too long to be told apart
+  return names;
 }
 
-std::string label(const std::string& name) {
+// Texts of a run may have any bytes.
+std::string json_text(const nlohmann::json& json) { return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+
+std::string label(const std::string& text) {
+  const std::string name = printable(text);
   std::string escaped;
   for (const char c : name) escaped += c == '\\' ? "\\\\" : c == '"' ? "\\\"" : c == '\n' ? "\\n" : std::string(1, c);
   return escaped;
@@ -73,7 +83,7 @@ WatchedRuns::WatchedRuns(std::vector<std::string> paths) : paths_(std::move(path
     if (!fs::exists(path, error)) throw ConfigError(fmt::format("{}: does not exist; name the directories of runs (train.output)", path));
     if (!fs::is_directory(path, error)) throw ConfigError(fmt::format("{}: is not a directory; name the directories of runs", path));
   }
-  find();
+  find({});
   if (runs_.empty())
     throw ConfigError(
         fmt::format("{}: there is no run in it (no events.jsonl, up to {} levels below); name the directory of a run, "
@@ -81,16 +91,18 @@ WatchedRuns::WatchedRuns(std::vector<std::string> paths) : paths_(std::move(path
                     paths_[0], kDepth));
 }
 
-void WatchedRuns::find() {
+void WatchedRuns::find(const Look& look) {
   found_at_ = steady_seconds();
   std::vector<fs::path> found;
+  size_t entries = kMostEntries;
   for (const std::string& path : paths_) {
     fs::path plain = fs::path(path).lexically_normal();
     if (!plain.has_filename()) plain = plain.parent_path();
     if (plain == "." || plain == "..") plain = fs::absolute(plain).lexically_normal();
     if (!plain.has_filename()) plain = plain.parent_path();
-    find_runs(plain, kDepth, found);
+    find_runs(plain, kDepth, look, entries, found);
   }
+  if (look.over()) return;  // what was found so far is not all
   std::vector<fs::path> different;
   for (const fs::path& path : found)
     if (std::find(different.begin(), different.end(), path) == different.end() && different.size() < kMostRuns) different.push_back(path);
@@ -103,40 +115,59 @@ void WatchedRuns::find() {
   for (size_t i = 0; i < different.size(); ++i) {
     const auto known = std::find_if(runs_.begin(), runs_.end(), [&](const Watched& run) { return run.record.directory() == different[i]; });
     if (known != runs_.end())
-      runs.push_back({names[i], std::move(known->record), revision_, known->state});
+      runs.push_back({names[i], std::move(known->record), revision_, known->state, nullptr});
     else
-      runs.push_back({names[i], RunRecord(different[i].string()), revision_, ""});
+      runs.push_back({names[i], RunRecord(different[i].string()), revision_, "", nullptr});
   }
   runs_ = std::move(runs);
 }
 
-void WatchedRuns::refresh() {
-  const double now = steady_seconds();
-  if (now - refreshed_at_ < kRefreshSeconds) return;
-  if (now - found_at_ > kFindSeconds) find();
-  for (Watched& run : runs_) {
-    const bool changed = run.record.refresh();
-    const std::string state = run.record.state(now_seconds());
-    if (changed || state != run.state) run.revision = ++revision_;
+void WatchedRuns::refresh(Look& look) {
+  if (steady_seconds() - found_at_ > kFindSeconds) find(look);
+  const double now = now_seconds();
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    Watched& run = runs_[(first_ + i) % runs_.size()];
+    const bool changed = run.record.refresh(look);
+    const std::string state = run.record.state(now);
+    if (changed || state != run.state) {
+      run.revision = ++revision_;
+      run.json = nullptr;
+    }
     run.state = state;
   }
-  refreshed_at_ = steady_seconds();
+  ++first_;
+  make_view(now);
 }
 
-nlohmann::json WatchedRuns::changes(int64_t since) const {
-  const double now = now_seconds();
-  nlohmann::json names = nlohmann::json::array(), runs = nlohmann::json::array();
-  for (const Watched& run : runs_) {
-    names.push_back(run.name);
-    if (run.revision <= since && since <= revision_) continue;  // a later revision is of a server before this one
-    runs.push_back(run.record.json(now));
-    runs.back()["name"] = run.name;
+bool WatchedRuns::more() const {
+  return std::any_of(runs_.begin(), runs_.end(), [](const Watched& run) { return run.record.more(); });
+}
+
+void WatchedRuns::make_view(double now) {
+  auto view = std::make_shared<RunsView>();
+  for (Watched& run : runs_) {
+    if (!run.json) {
+      nlohmann::json json = run.record.json(now);
+      json["name"] = run.name;
+      run.json = std::make_shared<std::string>(json_text(json));
+    }
+    view->runs_.push_back({json_text(run.name), run.revision, run.json});
   }
-  return {{"revision", revision_},
-          {"version", kVersion},
-          {"now", iso_time(std::chrono::system_clock::now())},
-          {"names", names},
-          {"runs", runs}};
+  view->revision_ = revision_;
+  view->now_ = iso_time(std::chrono::system_clock::now());
+  view->metrics_ = metrics();
+  view_ = std::move(view);
+}
+
+std::string RunsView::changes(int64_t since) const {
+  std::vector<std::string> names;
+  std::vector<std::string_view> runs;
+  for (const Run& run : runs_) {
+    names.push_back(run.name);
+    if (run.revision > since || since > revision_) runs.emplace_back(*run.json);  // a later revision is of a server before this one
+  }
+  return fmt::format(R"({{"revision":{},"version":{},"now":"{}","names":[{}],"runs":[{}]}})", revision_, json_text(kVersion), now_,
+                     fmt::join(names, ","), fmt::join(runs, ","));
 }
 
 std::string WatchedRuns::metrics() const {
@@ -161,13 +192,18 @@ std::string WatchedRuns::metrics() const {
       if (const auto value = run.record.last_report().find(metric.key); value != run.record.last_report().end() && value->is_number())
         text += fmt::format("{}{{run=\"{}\"}} {}\n", metric.name, label(run.name), value->get<double>());
   }
+  std::string by_text;
   text += "# HELP starling_run_score Scores of the last validation.\n# TYPE starling_run_score gauge\n";
-  for (const Watched& run : runs_) {
-    if (run.record.validations().empty()) continue;
-    for (const auto& [metric, score] : run.record.validations().back()["scores"].items())
-      if (score.is_number())
-        text += fmt::format("starling_run_score{{run=\"{}\",metric=\"{}\"}} {}\n", label(run.name), label(metric), score.get<double>());
-  }
+  for (const Watched& run : runs_)
+    for (const auto& [of, metric, score] : run.record.validations().newest()) {
+      const std::string labels = fmt::format("run=\"{}\",metric=\"{}\"", label(run.name), label(metric));
+      if (of.empty())
+        text += fmt::format("starling_run_score{{{}}} {}\n", labels, score);
+      else
+        by_text += fmt::format("starling_run_text_score{{{},text=\"{}\"}} {}\n", labels, label(of), score);
+    }
+  if (!by_text.empty())
+    text += "# HELP starling_run_text_score Scores of the last validation, by text.\n# TYPE starling_run_text_score gauge\n" + by_text;
   text += "# HELP starling_run_state 1 for the state of each run.\n# TYPE starling_run_state gauge\n";
   for (const Watched& run : runs_) text += fmt::format("starling_run_state{{run=\"{}\",state=\"{}\"}} 1\n", label(run.name), run.state);
   return text;

@@ -1,15 +1,36 @@
-// The runs that `starling watch` shows: those named, and those in the directories named, such as a race's. Their files are read again at
-// most twice a second, when somebody asks.
+// The runs that `starling watch` shows: those named, and those in the directories named, such as a race's. One thread reads their files;
+// whoever asks gets what they were at its last look.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "watch/run_files.h"
 #include "watch/run_record.h"
 
 namespace starling {
+
+// The runs at one look; it does not change.
+class RunsView {
+ public:
+  // Returns what has changed since a revision (0: all) as JSON, which docs/reference/watch.md describes.
+  std::string changes(int64_t since) const;
+  // Returns the state of the runs in Prometheus' text format.
+  const std::string& metrics() const { return metrics_; }
+
+ private:
+  friend class WatchedRuns;
+  struct Run {
+    std::string name;  // as JSON
+    int64_t revision;
+    std::shared_ptr<const std::string> json;
+  };
+  std::vector<Run> runs_;
+  int64_t revision_ = 0;
+  std::string now_, metrics_;
+};
 
 class WatchedRuns {
  public:
@@ -17,11 +38,12 @@ class WatchedRuns {
   // own stands for the runs up to three levels below it; directories that are made later are found too.
   explicit WatchedRuns(std::vector<std::string> paths);
 
-  void refresh();
-  // Returns what has changed since a revision (0: all), as docs/reference/watch.md says.
-  nlohmann::json changes(int64_t since) const;
-  // Returns the state of the runs in Prometheus' text format.
-  std::string metrics() const;
+  // Reads what has been added since the last call, as far as the look allows; the run that comes first is another one each time.
+  void refresh(Look& look);
+  // Returns whether the last look ended before everything was read.
+  bool more() const;
+  // Returns the runs as they were at the last look.
+  std::shared_ptr<const RunsView> view() const { return view_; }
   size_t size() const { return runs_.size(); }
 
  private:
@@ -30,13 +52,18 @@ class WatchedRuns {
     RunRecord record;
     int64_t revision;  // of its last change
     std::string state;
+    std::shared_ptr<const std::string> json;  // of that revision
   };
-  void find();
+  void find(const Look& look);
+  void make_view(double now);
+  std::string metrics() const;
 
   std::vector<std::string> paths_;
   std::vector<Watched> runs_;  // by path
+  size_t first_ = 0;           // of the next look
   int64_t revision_ = 0;
-  double found_at_ = 0, refreshed_at_ = 0;  // seconds of the steady clock
+  double found_at_ = 0;  // seconds of the steady clock
+  std::shared_ptr<const RunsView> view_ = std::make_shared<RunsView>();
 };
 
 }  // namespace starling

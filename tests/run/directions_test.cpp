@@ -1,5 +1,8 @@
 // A model for two directions, trained on toy corpora in which the same words have other translations in each: it reads by the tag into
 // which language it is to translate, validations measure each direction, and what is made of the model keeps its directions.
+#include <nlohmann/json.hpp>
+
+#include "base/text_files.h"
 #include "decode/framing.h"
 #include "decode/translator.h"
 #include "evaluation/validation.h"
@@ -75,6 +78,30 @@ TEST_F(DirectionsTest, TheTagDecidesIntoWhichLanguage) {
   EXPECT_EQ(both.by_text[1], (std::pair{std::string("en:fr a"), alone[1]}));
   for (size_t m = 0; m < 2; ++m) EXPECT_NEAR(both.scores[m].second, (alone[0][m].second + alone[1][m].second) / 2, 1e-12);
   EXPECT_GT(both.scores[0].second, 99) << "chrF";
+
+  // What is kept says of which sentences the translations are, for people who do not have the texts.
+  valid = load_run_config("", two()).valid;
+  valid.keep_translations = true;
+  ValidatorRank rank;
+  rank.directory = path("kept"), rank.step = [] { return int64_t{5}; };
+  Validator(valid, d.vocabularies, rank).run(*loaded.model, *world.comm);
+  const auto lines = [](const std::string& file) {
+    std::vector<std::string> all;
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+  };
+  const auto kept = nlohmann::json::parse(read_text_file(path("kept/sentences.json")))["sentences"];
+  const size_t count = lines(path("a")).size();
+  ASSERT_EQ(lines(path("kept/0000005.txt")).size(), 2 * count);
+  ASSERT_EQ(kept.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    const ValidSet& set = valid.sets[i / 2];
+    const size_t line = kept[i]["line"].get<size_t>() - i / 2 * count;
+    EXPECT_EQ(kept[i]["text"], set.name());
+    EXPECT_EQ(kept[i]["source"], lines(set.source).at(line));
+    EXPECT_EQ(kept[i]["reference"], lines(set.target).at(line));
+  }
 
   // The run goes on with its directions, also where only its record names them.
   EXPECT_THAT(load_run_config("", two()).languages.directions, ElementsAre("en:de", "en:fr"));

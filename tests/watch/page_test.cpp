@@ -1,6 +1,7 @@
 // The page of `starling watch` in a real browser, served by the program's own handler from records on disk. Skipped without Chromium.
 #include <gmock/gmock.h>
 
+#include <mutex>
 #include <optional>
 
 #include "tests/serve/browser.h"
@@ -26,6 +27,7 @@ class WatchPageTest : public test::RunDirectories {
       record("good", {{"type", "validation"},
                       {"step", step},
                       {"scores", {{"bleu", step == 300 ? 31.5 : 20.0}}},
+                      {"by_text", {{"en:de valid.en", {{"bleu", 12.5}}}}},
                       {"metric", "bleu"},
                       {"best", step <= 300},
                       {"seconds", 1}});
@@ -36,14 +38,19 @@ class WatchPageTest : public test::RunDirectories {
     append("good/train.log", "warning: <b>not bold</b>\n");
     append("good/validations/0000100.txt", "ein Hund\n");
     append("good/validations/0000300.txt", "ein Hund bellt\n");
+    append("good/validations/sentences.json",
+           R"({"sentences":[{"line":0,"text":"en:de valid.en","source":"a dog barks","reference":"ein Hund bellt laut"}]})");
     report("<script>bad()", 100, 9);
     record("<script>bad()", {{"type", "stop"}, {"step", 100}, {"reason", "error: rank 1 on beta does not answer"}});
     append("<script>bad()/config.yml", "train:\n  max-steps: 500\n  seed: 2\n");
     runs_.emplace(std::vector<std::string>{root_});
-    pages_.emplace(*runs_, "");
+    pages_.emplace(WatchOptions{.runs = {}, .names = {}});
     server_.emplace(
         "127.0.0.1:0", HttpLimits{},
         [this](const std::shared_ptr<const HttpRequest>& request, const HttpServer::Reply& reply) {
+          const std::lock_guard lock(mutex_);  // the server has several threads
+          refresh(*runs_);
+          pages_->show(runs_->view());
           reply(pages_->answer(*request));
           return HttpServer::Cancel();
         },
@@ -63,6 +70,7 @@ class WatchPageTest : public test::RunDirectories {
     return browser_->value("document.querySelector(" + Json(selector).dump() + ").innerText").get<std::string>();
   }
 
+  std::mutex mutex_;
   std::optional<WatchedRuns> runs_;
   std::optional<WatchPages> pages_;
   std::optional<HttpServer> server_;
@@ -82,6 +90,9 @@ TEST_F(WatchPageTest, ShowsRunsChartsRanksSentencesAndLog) {
   EXPECT_THAT(text("#awaited"), HasSubstr("the others wait for rank 0"));
   EXPECT_THAT(text("#rank-rows"), HasSubstr("2 MiB"));
   EXPECT_THAT(text("#sentence-list"), HasSubstr("ein Hund bellt"));
+  EXPECT_THAT(text("#sentence-list"), HasSubstr("Sentence 1 en:de valid.en"));
+  EXPECT_THAT(text("#sentence-list"), HasSubstr("a dog barks"));
+  EXPECT_THAT(text("#facts"), HasSubstr("en:de valid.en: BLEU 12.5"));
   EXPECT_EQ(browser_->value("document.querySelector('#sentence-list mark').innerText"), "bellt");
   EXPECT_THAT(text("#log"), HasSubstr("<b>not bold</b>"));
   EXPECT_THAT(text("#settings"), HasSubstr("train.seed"));
@@ -99,6 +110,8 @@ TEST_F(WatchPageTest, SaysHowToSeeSentences) {
   append("<script>bad()/config.yml", "valid:\n  source: v.en\n  target: v.de\n");
   ASSERT_TRUE(browser_->becomes_true("!document.querySelector('#sentences').hidden"));
   EXPECT_THAT(text("#sentence-text"), HasSubstr("valid.keep-translations: true"));
+  append("<script>bad()/config.yml", "  keep-translations: true\n");
+  ASSERT_TRUE(browser_->becomes_true("document.querySelector('#sentence-text').innerText.includes('have been kept yet')"));
 }
 
 TEST_F(WatchPageTest, FollowsARunThatGoesOn) {

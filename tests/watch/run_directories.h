@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "watch/run_files.h"
+
 namespace starling::test {
 
 class RunDirectories : public testing::Test {
@@ -32,6 +34,13 @@ class RunDirectories : public testing::Test {
   }
   void report(const std::string& run, int64_t step, double loss, const std::string& time = "2026-11-27T10:00:00Z") const {
     record(run, {{"type", "report"}, {"step", step}, {"loss", loss}, {"learning_rate", 1e-3}, {"noise_scale", nullptr}}, time);
+  }
+
+  // Reads everything that there is.
+  template <class Runs>
+  static bool refresh(Runs& runs) {
+    Look look;
+    return runs.refresh(look), !runs.more();
   }
 
   std::string root_;

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "base/error.h"
 #include "tests/watch/run_directories.h"
 #include "watch/watch.h"
@@ -24,9 +26,10 @@ class WatchedRunsTest : public test::RunDirectories {
     }
     return "";
   }
-  static HttpResponse get(WatchPages& pages, const std::string& path, const NamedValues& fields = {}) {
+  static Json changes(const WatchedRuns& runs, int64_t since) { return Json::parse(runs.view()->changes(since)); }
+  static HttpResponse get(const WatchPages& pages, const std::string& path, const NamedValues& fields = {}, const std::string& host = "") {
     HttpRequest request;
-    request.method = "GET", request.path = path, request.fields = fields;
+    request.method = "GET", request.path = path, request.fields = fields, request.headers = {{"host", host}};
     return pages.answer(request);
   }
 };
@@ -37,8 +40,8 @@ TEST_F(WatchedRunsTest, FindsRunsBelowADirectoryAndNamesThemShortly) {
   report("race/runs/large/seed-1/inner", 1, 1);  // within a run: not another one
   report("single", 1, 1);
   WatchedRuns runs({path("race"), path("single/"), path("single")});
-  runs.refresh();
-  EXPECT_EQ(runs.changes(0)["names"], (Json{"large/seed-1", "small/seed-1", root_.substr(root_.rfind('/') + 1) + "/single"}));
+  refresh(runs);
+  EXPECT_EQ(changes(runs, 0)["names"], (Json{"large/seed-1", "small/seed-1", root_.substr(root_.rfind('/') + 1) + "/single"}));
 }
 
 TEST_F(WatchedRunsTest, RefusesWhatIsNoRun) {
@@ -53,37 +56,43 @@ TEST_F(WatchedRunsTest, SendsWhatHasChangedOnly) {
   report("a", 1, 1);
   report("b", 1, 1);
   WatchedRuns runs({root_});
-  runs.refresh();
-  const Json first = runs.changes(0);
+  refresh(runs);
+  const Json first = changes(runs, 0);
   EXPECT_EQ(first["runs"].size(), 2u);
-  EXPECT_EQ(runs.changes(first["revision"])["runs"].size(), 0u);
+  EXPECT_EQ(changes(runs, first["revision"])["runs"].size(), 0u);
   report("b", 2, 0.5);
-  usleep(600'000);
-  runs.refresh();
-  const Json then = runs.changes(first["revision"]);
+  refresh(runs);
+  const Json then = changes(runs, first["revision"]);
   ASSERT_EQ(then["runs"].size(), 1u);
   EXPECT_EQ(then["runs"][0]["name"], "b");
   EXPECT_EQ(then["runs"][0]["last"]["step"], 2);
   EXPECT_EQ(then["names"], (Json{"a", "b"}));
-  EXPECT_EQ(runs.changes(1'000'000)["runs"].size(), 2u);  // of a page that is older than this program
+  EXPECT_EQ(changes(runs, 1'000'000)["runs"].size(), 2u);  // of a page that is older than this program
 }
 
 TEST_F(WatchedRunsTest, MetricsForPrometheus) {
   report("quote\"d", 7, 2.5);
-  record("quote\"d", {{"type", "validation"}, {"step", 7}, {"scores", {{"bleu", 20.5}}}, {"metric", "bleu"}});
+  record("quote\"d", {{"type", "validation"},
+                      {"step", 7},
+                      {"scores", {{"bleu", 20.5}}},
+                      {"metric", "bleu"},
+                      {"by_text", {{"en:de v.en", {{"bleu", 20.25}}}}}});
   WatchedRuns runs({path("quote\"d")});
-  runs.refresh();
-  const std::string text = runs.metrics();
+  refresh(runs);
+  const std::string text = runs.view()->metrics();
   EXPECT_THAT(text, HasSubstr("# TYPE starling_run_update gauge\nstarling_run_update{run=\"quote\\\"d\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("starling_run_loss{run=\"quote\\\"d\"} 2.5\n"));
   EXPECT_THAT(text, HasSubstr("starling_run_score{run=\"quote\\\"d\",metric=\"bleu\"} 20.5\n"));
+  EXPECT_THAT(text, HasSubstr("starling_run_text_score{run=\"quote\\\"d\",metric=\"bleu\",text=\"en:de v.en\"} 20.25\n"));
   EXPECT_THAT(text, HasSubstr("state=\"silent\"} 1\n"));
 }
 
 TEST_F(WatchedRunsTest, AnswersRequestsAlsoBehindAPrefix) {
   report("run", 1, 1);
   WatchedRuns runs({path("run")});
-  WatchPages pages(runs, "/starling/");
+  refresh(runs);
+  WatchPages pages({.runs = {}, .prefix = "/starling/", .names = {}});
+  pages.show(runs.view());
   for (const char* prefix : {"", "/starling"}) {
     const HttpResponse page = get(pages, prefix + std::string("/"));
     EXPECT_EQ(page.status, 200);
@@ -96,7 +105,32 @@ TEST_F(WatchedRunsTest, AnswersRequestsAlsoBehindAPrefix) {
     EXPECT_EQ(get(pages, prefix + std::string("/../etc/passwd")).status, 404);
   }
   EXPECT_EQ(get(pages, "/starling").headers, (NamedValues{{"Location", "/starling/"}}));
-  EXPECT_THROW(WatchPages(runs, "starling"), ConfigError);
+  EXPECT_THROW(WatchPages({.runs = {}, .prefix = "starling", .names = {}}), ConfigError);
+}
+
+// A page from elsewhere may give its own name this machine's address, and would then read what a server answers to that name.
+TEST_F(WatchedRunsTest, AnswersToThisMachinesNamesOnly) {
+  const WatchPages here({.runs = {}, .listen = "127.0.0.1:8090", .names = {"Runs.example"}});
+  for (const char* host : {"127.0.0.1:8090", "localhost:1234", "LOCALHOST", "[::1]:8090", "[::1]", "runs.example", "runs.EXAMPLE:80"})
+    EXPECT_EQ(get(here, "/", {}, host).status, 200) << host;
+  for (const char* host : {"evil.example", "evil.example:8090", "127.0.0.1.evil.example", "localhost.evil.example:1", "[::2]", "::1"})
+    for (const char* path : {"/", "/data.json", "/metrics", "/health", "/other"}) EXPECT_EQ(get(here, path, {}, host).status, 421) << host;
+  EXPECT_EQ(get(WatchPages({.runs = {}, .listen = "0.0.0.0:8090", .names = {}}), "/", {}, "host-7.example:8090").status, 200);
+}
+
+// Names that are told apart by nothing that may be shown, or by their hundredth letter, are different runs all the same.
+TEST_F(WatchedRunsTest, NamesAreShownSafely) {
+  for (const std::string& name :
+       {std::string("a\x1b[2J"), std::string("b\xff"), std::string("b\xfe"), std::string(240, 'c') + "1", std::string(240, 'c') + "2"})
+    report(name, 1, 1);
+  WatchedRuns runs({root_});
+  refresh(runs);
+  const Json all = changes(runs, 0);
+  std::set<std::string> names;
+  for (const Json& run : all["runs"]) names.insert(run["name"]);
+  EXPECT_EQ(names.size(), 5u) << all["names"];
+  EXPECT_EQ(all["names"].dump().find("\x1b"), std::string::npos);
+  EXPECT_EQ(runs.view()->metrics().find('\x1b'), std::string::npos);
 }
 
 // Nothing in a run's files ends the script that holds them.
@@ -120,8 +154,8 @@ TEST_F(WatchedRunsTest, ReadsLongRuns) {
     lines += Json{{"type", "report"}, {"step", i}, {"loss", 10.0 / i}, {"gradient_norm", 1.0}}.dump() + "\n";
   append("run/events.jsonl", lines);
   WatchedRuns runs({path("run")});
-  runs.refresh();
-  const Json run = runs.changes(0)["runs"][0];
+  refresh(runs);
+  const Json run = changes(runs, 0)["runs"][0];
   EXPECT_EQ(run["events"], 20'000);
   EXPECT_LE(run["series"]["loss"]["step"].size(), Series::kMostPoints + 1);
   EXPECT_EQ(run["last"]["step"], 20'000);
