@@ -25,6 +25,11 @@ def write(run, name, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogateescape"))
 
 
+def outside_of(run):
+    """The directory of files that the page must not show, wherever the run's name puts it."""
+    return next(parent / "outside" for parent in run.parents if (parent / "outside").is_dir())
+
+
 # ---- Kinds of runs: each gets a directory that has a record, and a generator of random numbers ----
 def yaml_cycle(run, rng):
     write(run, "config.yml", rng.choice(["a: &a {b: *a}\n", "&a [*a]\n", "a: &a\n  - *a\n  - *a\n", "? &k {x: *k}\n: 1\n"]))
@@ -63,7 +68,7 @@ def fifo(run, rng):
 
 
 def links(run, rng):
-    outside = run.parent.parent / "outside"
+    outside = outside_of(run)
     targets = [outside / "text", outside / "yaml", "/dev/zero", "/dev/tty", "/proc/self/environ", "/proc/kmsg", run]
     for name in TEXTS:
         (run / name).parent.mkdir(exist_ok=True)
@@ -74,7 +79,7 @@ def links(run, rng):
 
 
 def foreign_texts(run, rng):
-    outside = run.parent.parent / "outside" / "text"
+    outside = outside_of(run) / "text"
     write(run, "config.yml", f"valid: {{source: {outside}, target: {outside}, keep-translations: true}}\n")
     write(run, "validations/0000010.txt", "a\n" * len(outside.read_text().splitlines()))
     write(run, "validations/sentences.json", json.dumps({"sentences": [{"line": 0, "source": str(outside), "file": str(outside)}]}))
