@@ -267,7 +267,11 @@ void TextStream::finish_next(int64_t window) {
 }
 
 void TextStream::save_record() const {
-  const nlohmann::ordered_json json{{"windows", windows_}, {"lines", window_lines_}, {"digests", digests_}};
+  nlohmann::ordered_json json{{"windows", windows_}, {"lines", window_lines_}};
+  {
+    const std::lock_guard lock(mutex_);
+    json["digests"] = digests_;
+  }
   files_.replace_file(path("record.json"), json.dump() + "\n");
 }
 

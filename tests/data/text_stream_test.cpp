@@ -213,7 +213,9 @@ TEST_F(TextStreamTest, AnInterruptedWindowOfBrokenLinesGoesOn) {
   data_.window_lines = 2;
   std::thread writer = producer({"x\nx\nx\n"});
   {
-    EXPECT_EQ(open(0)->wait(0, [] { return true; }), Ready::stopped);
+    const auto stream = open(0);
+    while (stream->lines() < 3) usleep(1000);  // a stream that is closed before it opens the pipe leaves the producer waiting for ever
+    EXPECT_EQ(stream->wait(0, [] { return true; }), Ready::stopped);
   }
   writer.join();
   std::thread later = producer({"x\n", "ka\tlo\n"}, 20000);
