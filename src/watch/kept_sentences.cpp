@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -18,12 +19,14 @@ constexpr size_t kLongest = 2000;  // bytes of a sentence that are shown
 constexpr uint64_t kMostText = 16 << 20;
 constexpr const char* kList = "validations/sentences.json";
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
+// Returns the first bytes of lines of a text, by their numbers; a text may have millions of lines, of which few are wanted.
+std::map<size_t, std::string> wanted_lines(std::string_view text, const std::set<size_t>& numbers) {
+  std::map<size_t, std::string> lines;
+  size_t at = 0, number = 0;
+  for (const size_t wanted : numbers) {
+    for (; number < wanted && at < text.size(); ++number) at = std::min(text.find('\n', at), text.size()) + 1;
+    if (at >= text.size()) break;
+    lines[wanted] = text.substr(at, std::min(text.find('\n', at) - at, kLongest));
   }
   return lines;
 }
@@ -47,7 +50,9 @@ void KeptSentences::read_sentences(const std::string& run, Look& look) {
   sentences_.clear();
   lines_.clear();
   if (newest && newest->mark().size <= kMostText) {
-    const size_t all = lines_of(newest->read(0, kMostText, look)).size(), shown = std::min(kShown, all);
+    const std::string text = newest->read(0, kMostText, look);
+    const bool is_cut = !text.empty() && text.back() != '\n';
+    const size_t all = static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + (is_cut ? 1 : 0), shown = std::min(kShown, all);
     for (size_t i = 0; i < shown; ++i) sentences_.push_back({i * all / shown, "", "", ""});
   }
   if (!list) return;
@@ -81,10 +86,11 @@ bool KeptSentences::refresh(const std::string& run, Look& look) {
     auto& [read, lines] = lines_[step];
     if (read == file->mark().text()) continue;
     read = file->mark().text();
-    const std::string translations = file->read(0, kMostText, look);
-    const std::vector<std::string_view> all = lines_of(translations);
+    std::set<size_t> numbers;
+    for (const Sentence& s : sentences_) numbers.insert(s.line);
+    std::map<size_t, std::string> translations = wanted_lines(file->read(0, kMostText, look), numbers);
     lines.clear();
-    for (const Sentence& s : sentences_) lines.emplace_back(s.line < all.size() ? all[s.line].substr(0, kLongest) : std::string_view());
+    for (const Sentence& s : sentences_) lines.push_back(translations[s.line]);
   }
   mark_ = !mark || is_settled(*mark) ? text : "unsettled";
   nlohmann::json by_step = nlohmann::json::array(), now = nlohmann::json::object();

@@ -68,6 +68,18 @@ void add_flat(const YAML::Node& node, const std::string& name, std::map<std::str
 
 }  // namespace
 
+Look Look::share(size_t runs) const {
+  using Clock = std::chrono::steady_clock;
+  constexpr Clock::duration kLeastTime = std::chrono::milliseconds(3);
+  constexpr uint64_t kLeastBytes = 64 << 10;
+  Look part = *this;
+  const Clock::time_point now = Clock::now();
+  const auto count = static_cast<Clock::rep>(runs);
+  if (until != Clock::time_point::max()) part.until = now + std::max((until - now) / count, kLeastTime);
+  part.bytes = std::max(bytes / runs, kLeastBytes);
+  return part;
+}
+
 std::string FileMark::text() const { return fmt::format("{} {} {}", size, inode, changed_ns); }
 
 std::optional<RunFile> RunFile::open(const std::string& run, const std::string& name) {
@@ -89,7 +101,7 @@ RunFile::~RunFile() {
 }
 
 std::string RunFile::read(uint64_t offset, uint64_t most, Look& look) const {
-  std::string bytes(std::min({most, look.bytes, mark_.size - std::min(mark_.size, offset)}), '\0');
+  std::string bytes(std::min(most, mark_.size - std::min(mark_.size, offset)), '\0');
   size_t count = 0;
   while (count < bytes.size()) {
     const ssize_t n = pread(file_, bytes.data() + count, bytes.size() - count, static_cast<off_t>(offset + count));
@@ -98,7 +110,7 @@ std::string RunFile::read(uint64_t offset, uint64_t most, Look& look) const {
     count += static_cast<size_t>(n);
   }
   bytes.resize(count);
-  look.bytes -= count;
+  look.bytes -= std::min<uint64_t>(look.bytes, count);
   return bytes;
 }
 

@@ -23,6 +23,8 @@ struct Look {
   const std::atomic<bool>* end = nullptr;                 // set to end it at once
 
   bool over() const { return bytes == 0 || (end && *end) || std::chrono::steady_clock::now() >= until; }
+  // Returns the part for the first of so many runs: an equal share of what is left, and a little even if those before have used up all.
+  Look share(size_t runs) const;
 };
 
 struct FileMark {
@@ -42,7 +44,7 @@ class RunFile {
   ~RunFile();
 
   const FileMark& mark() const { return mark_; }  // when it was opened
-  // Returns bytes from an offset, at most `most` and what the look allows.
+  // Returns bytes from an offset, at most `most`, and charges the look with them.
   std::string read(uint64_t offset, uint64_t most, Look& look) const;
   // Returns where there are bytes again behind a hole at this offset, or the offset itself.
   uint64_t after_hole(uint64_t offset) const;

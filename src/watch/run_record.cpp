@@ -15,8 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kBlock = 1 << 20;        // bytes read at once
-constexpr uint64_t kShare = 16 << 20;       // of one run in a look, so that a long record keeps no other run waiting
+constexpr uint64_t kBlock = 256 << 10;      // bytes read at once
 constexpr uint64_t kLongestLine = 1 << 20;  // a longer one is no record of ours
 constexpr size_t kLogLines = 40;
 constexpr size_t kMostRanks = 10'000;
@@ -56,13 +55,12 @@ bool RunRecord::read_events(Look& look) {
     inode_ = file->mark().inode;
     changed = true;
   }
-  for (uint64_t left = kShare; read_ < file->mark().size;) {
+  while (read_ < file->mark().size) {
     if (skips_) read_ = file->after_hole(read_);  // a file of a terabyte may have no byte on the disk
-    const std::string block = look.over() ? "" : file->read(read_, std::min(kBlock, left), look);
-    more_ = look.over() || left == 0;
+    more_ = look.over();
+    const std::string block = more_ ? "" : file->read(read_, kBlock, look);
     if (block.empty()) break;
     read_ += block.size();
-    left -= block.size();
     take_block(block);
     changed = true;
   }

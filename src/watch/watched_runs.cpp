@@ -127,7 +127,10 @@ void WatchedRuns::refresh(Look& look) {
   const double now = now_seconds();
   for (size_t i = 0; i < runs_.size(); ++i) {
     Watched& run = runs_[(first_ + i) % runs_.size()];
-    const bool changed = run.record.refresh(look);
+    Look share = look.share(runs_.size() - i);
+    const uint64_t given = share.bytes;
+    const bool changed = run.record.refresh(share);
+    look.bytes -= std::min(look.bytes, given - share.bytes);
     const std::string state = run.record.state(now);
     if (changed || state != run.state) {
       run.revision = ++revision_;

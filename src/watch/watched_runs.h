@@ -38,7 +38,8 @@ class WatchedRuns {
   // own stands for the runs up to three levels below it; directories that are made later are found too.
   explicit WatchedRuns(std::vector<std::string> paths);
 
-  // Reads what has been added since the last call, as far as the look allows; the run that comes first is another one each time.
+  // Reads what has been added since the last call, as far as the look allows. Each run has its share of the look, so that no run keeps the
+  // others waiting; the run that comes first is another one each time.
   void refresh(Look& look);
   // Returns whether the last look ended before everything was read.
   bool more() const;

@@ -214,6 +214,23 @@ TEST_F(RunRecordTest, LooksAreBounded) {
   EXPECT_FALSE(record_.more());
 }
 
+// A file that is read as a whole is never taken for one that ends where the look does.
+TEST_F(RunRecordTest, LooksCutNoFile) {
+  report("run", 1, 1);
+  std::string keys = "train:\n", lines;
+  for (int i = 0; i < 4000; ++i) keys += "  key" + std::to_string(i) + ": value\n", lines += "line " + std::to_string(i) + "\n";
+  append("run/config.yml", keys);
+  append("run/validations/5.txt", lines);
+  append("run/validations/sentences.json", R"({"sentences":[{"line":3999},{"line":0},{"line":4000}]})");
+  for (int looks = 0; looks < 5; ++looks) {
+    Look small{.bytes = 4 << 10};
+    record_.refresh(small);
+  }
+  const Json run = record_.json(kNow);
+  EXPECT_EQ(run["configuration"]["train.key3999"], "value");
+  EXPECT_EQ(run["sentences"]["by_step"][0]["lines"], (Json{"line 3999", "line 0", ""}));
+}
+
 // A file of a terabyte that has nothing on the disk, a line of 40 MB, and a megabyte of lists in one record.
 TEST_F(RunRecordTest, FilesWithoutEndAreReadInTime) {
   report("run", 1, 5);

@@ -147,6 +147,21 @@ TEST_F(WatchedRunsTest, AReportIsAPageOfItsOwn) {
   EXPECT_EQ(data["runs"][0]["log"][0], "</script><script>alert(1)</script> \xEF\xBF\xBD");
 }
 
+// A run that takes all that a look allows, and all of its time, keeps no other one waiting.
+TEST_F(WatchedRunsTest, EachRunHasItsShareOfALook) {
+  for (int step = 1; step <= 10'000; ++step) report("a", step, 1);
+  report("b", 1, 0.25);
+  WatchedRuns runs({root_});
+  Look small{.bytes = 512 << 10};
+  runs.refresh(small);
+  EXPECT_TRUE(runs.more());
+  EXPECT_EQ(changes(runs, 0)["runs"][1]["last"]["loss"], 0.25);
+  report("b", 2, 0.125);
+  Look over{.until = std::chrono::steady_clock::now(), .bytes = 0};
+  runs.refresh(over);
+  EXPECT_EQ(changes(runs, 0)["runs"][1]["last"]["loss"], 0.125);
+}
+
 // What the issue asks for: 20 runs of 100,000 records. The figure is printed; bench/watch.sh measures it.
 TEST_F(WatchedRunsTest, ReadsLongRuns) {
   std::string lines;
