@@ -97,8 +97,8 @@ class Validator {
   // Appends a metric's values for the texts to the result.
   void add(Result& result, const std::string& metric, const std::vector<double>& values) const;
 
-  // Writes the translations to a file, and lets valid.script score them. Returns false if that was interrupted.
   std::string shown_sentences() const;
+  // Writes the translations to a file, and lets valid.script score them. Returns false if that was interrupted.
   bool keep_and_score(const std::vector<std::string>& translations, Result& result);
 
   // Return nullopt if a rank was asked to give up; the cross-entropy of each text.

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -28,10 +29,12 @@ namespace {
 constexpr size_t kKept = size_t{64} << 10;  // bytes of output that are kept, its end
 constexpr int kLookMs = 100;
 
-// A variable in the environment of a script, which everything that it starts inherits.
+// A variable in the environment of a script, which everything that it starts inherits. Its name differs from that of any other script: a
+// shell keeps one variable of a name, and a script may train another model.
 std::string new_mark() {
   static std::atomic<int64_t> count{0};
-  return fmt::format("STARLING_VALIDATION={}.{}", getpid(), ++count);
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();  // containers repeat the numbers of processes
+  return fmt::format("STARLING_SCRIPT_{}_{}_{}=1", getpid(), ++count, now);
 }
 
 // Returns the processes that have this variable: what a script has started, also in the background and in sessions of its own.
