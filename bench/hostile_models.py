@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Models that are damaged or made to harm, of all kinds that Starling reads: what `import` and `translate` do with each. None may crash
-them, take more than 20 seconds, more memory than twice its bytes and 100 MiB, or put control characters on the terminal.
+"""Models that are damaged or made to harm, of all kinds that Starling reads: what `import` and `translate` do with each, and `train
+--from-marian` and `--from-opennmt` with their YAML. None may crash them, take more than 20 seconds, more memory than twice its bytes and
+100 MiB, or put control characters on the terminal.
 Usage: bench/hostile_models.py STARLING [NUMBER, default 2000] [SEED, default 1] [KIND]; KIND runs that kind alone and prints each case."""
 import ctypes, json, multiprocessing, os, pathlib, random, resource, shutil, signal, sys, tempfile, threading, time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -79,13 +80,18 @@ def run(task):
     path = str(model / alone[0]) if len(alone) == 1 == len(files) else str(model)
     size = sum(len(data) for data in files.values())
     found = []
-    for command in (["import", path, "--output", str(directory / "output")], ["translate", "--model", path, "--threads", "1"]):
+    commands = [["import", path, "--output", str(directory / "output")], ["translate", "--model", path, "--threads", "1"]]
+    if kind == "yaml":
+        configurations = [str(model / name) for name in sorted(files) if name.endswith(".yml")][:1]
+        commands += [["train", option, name] for name in configurations for option in ("--from-marian", "--from-opennmt")]
+    for command in commands:
         status, seconds, memory, said = measured([starling, *command], directory)
         clean = all(byte >= 32 or byte in b"\n\t\r" for byte in said) and (status == 0 or len(said) < 4096)
         outcome = "slow" if status is None else "beyond" if memory > 2 * size + SPARE else "crashed" if status not in (0, 2, 3) else \
             "unclean" if not clean else "refused" if status else "opened"
         last = said.decode(errors="replace").strip().split("\n")[-1][:200]
-        found.append((number, kind, label, command[0], outcome, status, seconds, memory / 2**20, size / 2**20, last))
+        verb = " ".join(command[:2]) if command[0] == "train" else command[0]
+        found.append((number, kind, label, verb, outcome, status, seconds, memory / 2**20, size / 2**20, last))
     shutil.rmtree(directory)
     return found
 
