@@ -31,18 +31,34 @@ struct ScoreArguments {
 };
 
 // Finite weights can still be too large to compute with.
-void require_numbers(const std::vector<std::vector<float>>& scores, const std::string& path, int64_t first_line) {
+void require_numbers(const std::vector<std::vector<float>>& scores, const std::string& path, const std::vector<int64_t>& lines) {
   for (size_t i = 0; i < scores.size(); ++i)
     if (!std::isfinite(score_of(scores[i])))
       throw DataError(fmt::format(
           "{}:{}: the model gives this pair the log-probability {}: its weights are too large to compute with; use another checkpoint",
-          path, first_line + static_cast<int64_t>(i), score_of(scores[i])));
+          path, lines[i], score_of(scores[i])));
 }
 
 // A source and a target with their places in the input; of an n-best list, the entry.
 struct ScoredPair {
   std::string source, target;
   NBestEntry entry;
+  bool too_long = false;
+};
+
+// Pairs of lines that were too long to be scored.
+struct TooLong {
+  int64_t count = 0, first = 0;  // number of the first line
+  void add(int64_t line) {
+    if (count++ == 0) first = line;
+  }
+  std::string warning(const std::string& path, int64_t longest) const {
+    if (count == 0) return "";
+    return fmt::format(
+        "warning: {}: {} with more than {} tokens on a side, the first in line {}, got nan in place of a score; split such sentences, or "
+        "raise --max-length as far as the model has positions\n",
+        path, counted(count, "pair"), longest, first);
+  }
 };
 
 // Pairs of lines, or the entries of n-best lists with the lines of the source that they translate.
@@ -101,27 +117,34 @@ EncodedPair encoded(const ScoreArguments& a, const Vocabularies& v, const Scored
 
 // Reads some thousand pairs at a time, so that files of any size work; returns false at the end.
 bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput& input, ResultFile& output, double bytes, TagCheck& tags,
-                  PieceCheck& checked, TaskProgress& progress) {
+                  PieceCheck& checked, TooLong& too_long, TaskProgress& progress) {
   const Vocabularies& vocabularies = loaded.description.vocabularies;
   const int64_t first_line = input.line_number() + 1;
   const double begin = input.bytes_read();
   const SearchOptions framing = with_prefixes(loaded.description.search, vocabularies);
   const int64_t longest = std::min(a.max_length, longest_sentence(loaded.description.config));
   std::vector<EncodedPair> pairs;
+  std::vector<int64_t> numbers;  // of the lines of pairs
   std::vector<ScoredPair> lines;
   ScoredPair next;
   bool more = true;
-  while (pairs.size() < 4096 && (more = input.next(next))) {
+  while (lines.size() < 4096 && (more = input.next(next))) {
     if (!a.pieces) tags.see(next.source);
     pairs.push_back(encoded(a, vocabularies, next, framing));
     if (a.pieces) checked.see(next.source, pairs.back().source, vocabularies.source());
     if (a.pieces) checked.see(next.target, pairs.back().target, vocabularies.target());
     lines.push_back(std::move(next));
+    numbers.push_back(input.line_number());
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
-    if (length > static_cast<size_t>(longest))
+    if (length <= static_cast<size_t>(longest)) continue;
+    if (!a.n_best.empty())  // a list with a hole could not be sorted by its scores
       throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it{}", input.path(), input.line_number(), length,
                                   longest < a.max_length ? fmt::format(": the model has positions for {}", longest)
                                                          : fmt::format(", or raise --max-length (now {})", longest)));
+    lines.back().too_long = true;
+    too_long.add(input.line_number());
+    pairs.pop_back();
+    numbers.pop_back();
   }
   const double window = input.bytes_read() - begin;
   const auto scored = [&](int64_t done) {
@@ -130,23 +153,29 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput&
                     counted(first_line - 1 + done, "pair"));
   };
   const std::vector<std::vector<float>> scores = pair_scores(*loaded.model, pairs, framing, a.batch_tokens, scored);
-  require_numbers(scores, input.path(), first_line);
+  require_numbers(scores, input.path(), numbers);
   const auto aligned = a.alignment ? pair_alignments(*loaded.model, vocabularies.source(), pairs, framing, a.batch_tokens)
                                    : std::vector<std::vector<int32_t>>();
-  for (size_t i = 0; i < pairs.size(); ++i) {
+  for (size_t line = 0, i = 0; line < lines.size(); ++line) {
+    if (lines[line].too_long) {
+      output.stream() << "nan\n";
+      continue;
+    }
     if (!a.n_best.empty()) {
-      const double sum = score_of(scores[i]);
-      output.stream() << with_feature(lines[i].entry, a.feature, a.per_token ? sum / static_cast<double>(scores[i].size()) : sum) << '\n';
+      const double sum = score_of(scores[i]), score = a.per_token ? sum / static_cast<double>(scores[i].size()) : sum;
+      output.stream() << with_feature(lines[line].entry, a.feature, score) << '\n';
+      ++i;
       continue;
     }
     const auto tokens = std::span(pairs[i].target).last(scores[i].size());
     output.stream() << score_line(scores[i], tokens, vocabularies.target(), a.per_token, a.tokens);
     if (a.alignment) {
-      const EncodedLine from = text_tokens(lines[i].source, vocabularies.source()),
-                        to = vocabularies.target().encode_with_bytes(lines[i].target);
-      output.stream() << '\t' << alignment_text({lines[i].source, from}, {lines[i].target, to}, aligned[i], *a.alignment);
+      const EncodedLine from = text_tokens(lines[line].source, vocabularies.source()),
+                        to = vocabularies.target().encode_with_bytes(lines[line].target);
+      output.stream() << '\t' << alignment_text({lines[line].source, from}, {lines[line].target, to}, aligned[i], *a.alignment);
     }
     output.stream() << '\n';
+    ++i;
   }
   output.flush(input.line_number());
   return more;
@@ -184,12 +213,13 @@ void run_score(const ScoreArguments& a) {
   int64_t scored = 0;
   TagCheck tags(loaded.description.vocabularies.source(), with_prefixes(loaded.description.search, loaded.description.vocabularies));
   PieceCheck checked;
+  TooLong too_long;
   const double bytes = input.bytes();
   const bool shows = a.output != "-" || !isatty(STDOUT_FILENO);
   std::optional<TaskProgress> progress(std::in_place, "score", shows ? standard_error_screen() : TaskScreen());
   try {
     for (bool more = true; more;) {
-      more = score_window(a, loaded, input, output, bytes, tags, checked, *progress);
+      more = score_window(a, loaded, input, output, bytes, tags, checked, too_long, *progress);
       scored = input.line_number();
       note.set(output.stopped(what, scored));
     }
@@ -197,7 +227,8 @@ void run_score(const ScoreArguments& a) {
     throw DataError(e.what() + output.left(what, scored));
   }
   progress.reset();
-  tell("{}{}", tags.warning(), checked.warning("--pieces"));
+  tell("{}{}{}", tags.warning(), checked.warning("--pieces"),
+       too_long.warning(input.path(), std::min(a.max_length, longest_sentence(loaded.description.config))));
   WholeWrite write;
   output.close();
   write.done(a.output == "-" ? "" : fmt::format("{} is complete", a.output));
@@ -226,7 +257,7 @@ void add_score(CLI::App& app) {
          "--alignment", [a](const std::string& unit) { a->alignment = from_word<AlignmentUnit>(unit); },
          "words or pieces: last, after a tab, pairs of positions, source-target, from the attention (docs/guides/alignment.md)")
       ->check(CLI::IsMember({"words", "pieces"}));
-  sub->add_option("--max-length", a->max_length, "longer sentences are an error, tokens a side")
+  sub->add_option("--max-length", a->max_length, "a pair with a longer sentence has nan in place of a score, tokens a side")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
   sub->add_option("--batch-tokens", a->batch_tokens, "target tokens computed at once")

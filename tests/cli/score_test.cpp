@@ -48,6 +48,26 @@ TEST_F(ScoreTest, PairsMayBeInATable) {
   EXPECT_THAT(memory.text, testing::HasSubstr("pairs.tmx: a translation memory has several languages"));
 }
 
+// One line that is too long costs neither the others their scores nor them their places.
+TEST_F(ScoreTest, GoesOnPastPairsThatAreTooLong) {
+  const std::vector<std::string> all = score("");
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += "see ab now ";
+  write("source", "see ab now\n" + words + "\nsee xy now\n\nsee zz now\n");
+  write("target", "siehe ba jetzt\nsiehe\nsiehe 漢 jetzt\n\n\n");
+  const ShellOutcome o = run("score --model run --source source --target target --threads 1 --max-length 40 -o scores");
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.text,
+            "warning: source: 1 pair with more than 40 tokens on a side, the first in line 2, got nan in place of a score; split such "
+            "sentences, or raise --max-length as far as the model has positions\n");
+  EXPECT_EQ(parts(read_text_file(path("scores")), '\n'), (std::vector<std::string>{all[0], "nan", all[1], all[2], all[3]}));
+  // A list with a hole could not be sorted by its scores.
+  write("list", "0 ||| siehe ba jetzt ||| ||| -1\n1 ||| siehe ||| ||| -1\n");
+  const ShellOutcome list = run("score --model run --source source --n-best list --threads 1 --max-length 40");
+  EXPECT_EQ(list.status, 2);
+  EXPECT_THAT(list.text, testing::HasSubstr("list:2: a sentence of "));
+}
+
 TEST_F(ScoreTest, AFileTakesTheScores) {
   const std::string text = run("score --model run --source source --target target --threads 1").text;
   EXPECT_EQ(run("score --model run --source source --target target --threads 1 -o scores").text, "");
