@@ -13,6 +13,7 @@
 #include "doctor/meeting.h"
 #include "doctor/reach.h"
 #include "launch/command.h"
+#include "run/fine_tuning.h"
 
 namespace starling {
 namespace {
@@ -85,7 +86,7 @@ void run_doctor(const CLI::App& verb, const ConfigArguments& arguments, const st
   Config config;
   std::string complaint;
   try {
-    config = load_config(file, overrides);
+    config = first ? load_run_config(file, overrides) : load_config(file, overrides);  // with the model that the run would choose
   } catch (const Error& e) {
     if (first) throw;
     complaint = e.what();

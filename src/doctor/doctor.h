@@ -31,7 +31,7 @@ Examined examine_disk(const std::string& directory, int64_t checkpoint_bytes, in
 // The disk of the run, then that of checkpoint.second-directory, if there is one, and whether it is another disk.
 std::vector<Examined> examine_disks(const Config& config);
 // The first 2,000 pairs of each corpus and validation text, 200 lines from random places of plain files, and so many bytes of text from the
-// beginning of archives.
+// beginning of archives; and whether pairs of the validation text stand in the corpora too, as far as these are read in two seconds each.
 Examined examine_texts(const Config& config, int64_t archive_bytes = 64 << 20);
 // Whether the files of corpora and validation texts can be read here.
 Examined examine_text_files(const Config& config);

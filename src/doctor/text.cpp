@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <unordered_set>
 
 #include "base/counted.h"
 #include "base/error.h"
@@ -135,6 +136,37 @@ void examine(const std::string& name, const CorpusFiles& files, int64_t archive_
   }
 }
 
+bool is_pipe_of_text(const CorpusFiles& files) { return !files.tsv.empty() && is_pipe(files.tsv); }
+
+// Says how many validation pairs stand in the training text too, whatever the files are called: a model learns them by heart, and its
+// scores promise too much. Short sentences are in every text.
+void look_for_validation_pairs(const Config& config, std::vector<Finding>& found) {
+  constexpr size_t kMostPairs = 20'000, kShort = 20;  // pairs; bytes of a source
+  std::unordered_set<std::string> pairs;
+  std::string_view source, target;
+  const auto pair = [&] { return fmt::format("{}\t{}", source, target); };
+  for (const ValidSet& set : config.valid.texts())
+    for (PairReader reader(CorpusFiles{set.source, set.target, "", 1}); pairs.size() < kMostPairs && reader.next(source, target);)
+      if (source.size() >= kShort) pairs.insert(pair());
+  for (const CorpusFiles& files : config.data.train) {
+    if (is_pipe_of_text(files)) continue;
+    const auto until = std::chrono::steady_clock::now() + kSampleTime;
+    std::unordered_set<std::string> both;
+    PairReader reader(files);
+    bool late = false;
+    while (!late && reader.next(source, target)) {
+      if (source.size() >= kShort)
+        if (std::string text = pair(); pairs.contains(text)) both.insert(std::move(text));
+      late = reader.line_number() % 1024 == 0 && std::chrono::steady_clock::now() > until;
+    }
+    if (both.empty()) continue;
+    found.push_back({Level::note,
+                     fmt::format("{}: {} of the validation text in {}", files.name(), counted(both.size(), "pair"),
+                                 late ? fmt::format("its first {} lines", reader.line_number()) : std::string("it")),
+                     "remove them from the training text: scores of what a model was trained on promise too much"});
+  }
+}
+
 // Returns why a file cannot be read, or "". It is not opened if it is a pipe, whose text would be lost.
 std::string why_unreadable(const std::string& path) {
   struct stat info {};
@@ -154,7 +186,7 @@ std::string why_unreadable(const std::string& path) {
 Examined examine_texts(const Config& config, int64_t archive_bytes) {
   Examined texts{"text", {}};
   for (const CorpusFiles& files : config.data.train) {
-    if (!files.tsv.empty() && is_pipe(files.tsv))
+    if (is_pipe_of_text(files))
       texts.findings.push_back({Level::fine, files.name() + ": a pipe, which only a training may read", ""});
     else
       examine(files.name(), files, archive_bytes, texts.findings);
@@ -162,6 +194,12 @@ Examined examine_texts(const Config& config, int64_t archive_bytes) {
   if (config.valid.enabled())
     for (const ValidSet& set : config.valid.texts())
       examine(set.source, CorpusFiles{set.source, set.target, "", 1}, archive_bytes, texts.findings);
+  try {
+    if (config.valid.enabled()) look_for_validation_pairs(config, texts.findings);
+  } catch (const Error& e) {
+    const auto is_same = [&](const Finding& finding) { return finding.what == e.what(); };
+    if (std::none_of(texts.findings.begin(), texts.findings.end(), is_same)) texts.findings.push_back({Level::problem, e.what(), ""});
+  }
   if (config.data.train.empty())
     texts.findings.push_back({Level::note, "no corpus is named", "give a configuration (-c run.yml) to have its text looked at"});
   return texts;

@@ -107,6 +107,23 @@ TEST_F(Doctor, FindsGoodTextGood) {
   EXPECT_THAT(texts.findings, found(Level::fine, "the first 2000 pairs look well"));
 }
 
+// By what they say, not by where they stand or how their files are called.
+TEST_F(Doctor, FindsValidationPairsInTheTrainingText) {
+  const auto numbered = [](const char* words) { return [words](int i) { return fmt::format("{} number {}", words, i); }; };
+  Config c = text(lines(3000, numbered("the house with the")), lines(3000, numbered("das Haus mit der")));
+  const auto valid = [&](const std::string& source, const std::string& target) {
+    std::ofstream(directory_ + "/valid.a") << source;
+    std::ofstream(directory_ + "/valid.b") << target;
+    c.valid.source = directory_ + "/valid.a", c.valid.target = directory_ + "/valid.b";
+    return examine_texts(c).findings;
+  };
+  EXPECT_THAT(valid("the house with the number 2950\nthe house with the number 2951\na house of its own, new\n",
+                    "das Haus mit der number 2950\nein anderes Haus\nein Haus\n"),
+              found(Level::note, ": 1 pair of the validation text in it"));
+  const auto none = testing::Not(found(Level::note, "of the validation text"));
+  EXPECT_THAT(valid("the house with the number 2950\nyes\n", "das Haus\nja\n"), none);
+}
+
 TEST_F(Doctor, FindsWhatIsWrongWithText) {
   const auto same = lines(100, [](int i) { return fmt::format("equal {}", i); });
   EXPECT_THAT(examine_texts(text(same, same)).findings, found(Level::note, "100 % have equal sides"));
