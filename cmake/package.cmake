@@ -7,7 +7,10 @@ if(NOT CMAKE_CROSSCOMPILING)
     execute_process(COMMAND \"$<TARGET_FILE:starling>\" manual --output \"\${share}\" COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)"
           COMPONENT program)
 endif()
-install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+# The pages lie below the README as in the sources, so that its links lead to them; Debian looks for a licence under the name copyright.
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program RENAME copyright)
 install(FILES packaging/starling.service DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program)
 
 set(CPACK_GENERATOR DEB)
