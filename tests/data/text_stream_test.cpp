@@ -211,13 +211,15 @@ TEST_F(TextStreamTest, AWindowOfBrokenLinesGrowsUntilItHasText) {
 // Windows are the same whatever was read of them when the process ended.
 TEST_F(TextStreamTest, AnInterruptedWindowOfBrokenLinesGoesOn) {
   data_.window_lines = 2;
+  const int open_end = ::open(pipe_.c_str(), O_RDWR);  // the text has not ended when the producer closes the pipe
   std::thread writer = producer({"x\nx\nx\n"});
   {
     const auto stream = open(0);
-    while (stream->lines() < 3) usleep(1000);  // a stream that is closed before it opens the pipe leaves the producer waiting for ever
+    while (stream->lines() < 3) usleep(1000);
     EXPECT_EQ(stream->wait(0, [] { return true; }), Ready::stopped);
   }
   writer.join();
+  close(open_end);
   std::thread later = producer({"x\n", "ka\tlo\n"}, 20000);
   EXPECT_EQ(open(0)->wait(0, {}), Ready::yes);
   later.join();
