@@ -108,7 +108,7 @@ class Output : public ResultFile {
     }
     flush(count_);
   }
-  void write(const std::string& document, int64_t sentences) {
+  void write(std::string_view document, int64_t sentences) {
     stream() << document;
     count_ += sentences;
     flush(count_);
@@ -279,9 +279,10 @@ void run_translate(const TranslateArguments& a) {
   try {
     if (a.document)
       for (; document < a.inputs.size(); ++document) {
-        const std::string text = read_whole_text(a.inputs[document]);
-        documents.translate(text, a.format == "auto" ? file_format(text, a.inputs[document]) : a.format, a.inputs[document],
-                            [&](const std::string& piece, int64_t sentences) { output.write(piece, sentences); });
+        std::string text = read_whole_text(a.inputs[document]);
+        const std::string format = a.format == "auto" ? file_format(text, a.inputs[document]) : a.format;
+        documents.translate(std::move(text), format, a.inputs[document],
+                            [&](std::string_view piece, int64_t sentences) { output.write(piece, sentences); });
       }
     for (std::vector<std::string> lines = take(); !lines.empty(); lines = take()) {
       lines_under_way = lines.size();

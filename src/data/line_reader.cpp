@@ -275,12 +275,12 @@ std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> archive, const 
   return text;
 }
 
-std::unique_ptr<ByteSource> open_text(std::unique_ptr<ByteSource> raw, const std::string& path) {
+std::unique_ptr<ByteSource> open_text(std::unique_ptr<ByteSource> raw, const std::string& path, bool any) {
   auto file = std::make_unique<Peeked>(std::move(raw));
   const std::string head = file->head();
   if (is_gzip(head)) return unpacked(std::make_unique<GzipBytes>(std::move(file)), path, "gzip");
   if (is_zstd(head)) return unpacked(std::make_unique<ZstdBytes>(std::move(file)), path, "Zstandard");
-  refuse_foreign(head, path, "");
+  if (!any) refuse_foreign(head, path, "");
   for (std::string_view extension : {".gz", ".zst"}) {
     if (path.ends_with(extension))
       throw DataError(
@@ -290,9 +290,9 @@ std::unique_ptr<ByteSource> open_text(std::unique_ptr<ByteSource> raw, const std
 }
 
 // DataError names the first line, which is not read yet.
-std::unique_ptr<ByteSource> open_raw(std::unique_ptr<ByteSource> raw, const std::string& path) {
+std::unique_ptr<ByteSource> open_raw(std::unique_ptr<ByteSource> raw, const std::string& path, bool any = false) {
   try {
-    return open_text(std::move(raw), path);
+    return open_text(std::move(raw), path, any);
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}:1: {}", shown(path), error.what()));
   }
@@ -300,7 +300,7 @@ std::unique_ptr<ByteSource> open_raw(std::unique_ptr<ByteSource> raw, const std:
 
 }  // namespace
 
-std::unique_ptr<ByteSource> open_bytes(const std::string& path) { return open_raw(std::make_unique<RawFile>(path), path); }
+std::unique_ptr<ByteSource> open_bytes(const std::string& path, bool any) { return open_raw(std::make_unique<RawFile>(path), path, any); }
 
 std::unique_ptr<ByteSource> open_archive(std::string_view bytes) {
   if (is_gzip(bytes)) return std::make_unique<GzipBytes>(std::make_unique<MemoryBytes>(bytes));

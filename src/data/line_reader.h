@@ -22,8 +22,9 @@ class ByteSource {
   virtual uint64_t position() const = 0;
 };
 
-/// Opens a file ("-" is standard input) and decompresses it if its first bytes say so; throws IoError or DataError.
-std::unique_ptr<ByteSource> open_bytes(const std::string& path);
+/// Opens a file ("-" is standard input) and decompresses it if its first bytes say so; throws IoError or DataError. `any`: also takes what
+/// is no text, such as office documents.
+std::unique_ptr<ByteSource> open_bytes(const std::string& path, bool any = false);
 
 /// Returns what unpacks `bytes`, which must outlive it, if they are an archive of gzip or Zstandard, of text or not; else null. Its
 /// DataErrors name no file.

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/foreign_formats.h"
 #include "data/line_reader.h"
 
 namespace starling {
@@ -11,7 +12,7 @@ namespace starling {
 std::string read_whole_text(const std::string& path) {
   constexpr size_t kMost = size_t{1} << 30, kChunk = size_t{1} << 18;
   const std::string shown = path == "-" ? "standard input" : path;
-  const auto bytes = open_bytes(path);
+  const auto bytes = open_bytes(path, true);
   std::string text;
   const auto line_at = [&](size_t at) { return 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(at), '\n'); };
   for (size_t got = 1; got > 0;) {
@@ -27,6 +28,7 @@ std::string read_whole_text(const std::string& path) {
   }
   // Office documents, new and old, are archives; their reader judges them.
   if (text.starts_with("PK\x03\x04") || text.starts_with("\xD0\xCF\x11\xE0")) return text;
+  if (const auto foreign = foreign_format(text)) throw DataError(fmt::format("{}:1: {}", shown, describe(*foreign, path)));
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
     throw DataError(fmt::format("{}:1: the text is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8 {}", shown, shown));
   if (const auto at = invalid_utf8_offset(text))

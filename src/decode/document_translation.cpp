@@ -12,13 +12,10 @@
 namespace starling {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 18;  // bytes that are translated at once
-
 // Opens a file of units; messages that begin with a line get the path in front of it.
-std::unique_ptr<UnitFile> open_named(const std::string& format, const std::string& bytes, const Languages& languages,
-                                     const std::string& path) {
+std::unique_ptr<UnitFile> open_named(const std::string& format, std::string bytes, const Languages& languages, const std::string& path) {
   try {
-    return open_unit_file(format, bytes, languages);
+    return open_unit_file(format, std::move(bytes), languages);
   } catch (const DataError& e) {
     const std::string_view why = e.what(), line = "line ";
     const bool has_line = why.starts_with(line);
@@ -28,38 +25,17 @@ std::unique_ptr<UnitFile> open_named(const std::string& format, const std::strin
 
 }  // namespace
 
-void DocumentTranslation::translate(const std::string& whole, const std::string& format, const std::string& path, const Write& write) {
+void DocumentTranslation::translate(std::string whole, const std::string& format, const std::string& path, const Write& write) {
   begun_ = ends_ = 0;
-  if (const auto file = open_named(format, whole, languages_, path)) return translate_units(*file, write);
-  const bool plain = format == "text";
-  TextUnit unit{.format = text_format(format)};
-  for (size_t begin = 0; begin < whole.size();) {
-    const size_t line = !plain || whole.size() - begin <= kPiece ? std::string::npos : whole.find('\n', begin + kPiece);
-    const size_t end = line == std::string::npos ? whole.size() : line + 1;
-    unit.text = whole.substr(begin, end - begin);
-    int64_t sentences = 0;
-    const double share = static_cast<double>(end - begin) / static_cast<double>(whole.size());
-    const std::string translation = translate_texts({&unit, 1}, share, sentences).front();
-    write(translation, sentences);
-    begin = end;
-  }
-}
-
-void DocumentTranslation::translate_units(const UnitFile& file, const Write& write) {
-  const std::span<const TextUnit> units = file.units();
-  size_t bytes = 0;
-  for (const TextUnit& unit : units) bytes += unit.text.size();
-  std::vector<std::string> translations;
+  const auto file = open_named(format, std::move(whole), languages_, path);
+  const auto all = static_cast<double>(file->text_bytes());
   int64_t sentences = 0;
-  for (size_t first = 0; first < units.size();) {
-    size_t end = first, piece = 0;
-    for (; end < units.size() && piece < kPiece; ++end) piece += units[end].text.size();
-    std::ranges::move(
-        translate_texts(units.subspan(first, end - first), static_cast<double>(piece) / static_cast<double>(bytes), sentences),
-        std::back_inserter(translations));
-    first = end;
-  }
-  write(file.assemble(translations), sentences);
+  const auto translate = [&](std::span<const TextUnit> units) {
+    double bytes = 0;
+    for (const TextUnit& unit : units) bytes += static_cast<double>(unit.text.size());
+    return translate_texts(units, bytes / all, sentences);
+  };
+  file->translate(translate, [&](std::string_view piece) { write(piece, std::exchange(sentences, 0)); });
 }
 
 std::vector<std::string> DocumentTranslation::translate_texts(std::span<const TextUnit> units, double share, int64_t& sentences) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "decode/document_parts.h"
@@ -15,8 +16,8 @@ namespace starling {
 
 class DocumentTranslation {
  public:
-  /// Writes a piece of the translated document, with the number of its sentences.
-  using Write = std::function<void(const std::string& piece, int64_t sentences)>;
+  /// Writes a piece of the translated document, with the number of the sentences that were translated for it.
+  using Write = std::function<void(std::string_view piece, int64_t sentences)>;
 
   /// The translator and its vocabularies must outlive it. Parts of sentences have at most `most_tokens` source tokens.
   DocumentTranslation(Translator& translator, const Vocabularies& vocabularies, Languages languages, int64_t most_tokens)
@@ -24,9 +25,9 @@ class DocumentTranslation {
 
   /// Also leaves these placeholders as they are.
   void set_own_placeholders(std::shared_ptr<const OwnPlaceholders> own) { own_placeholders_ = std::move(own); }
-  /// Translates a text of a format of file_format(). Sentences never span lines, so plain text is written in pieces; all other formats
-  /// are written as a whole. Throws DataError, with `path` and the line, for a broken file.
-  void translate(const std::string& whole, const std::string& format, const std::string& path, const Write& write);
+  /// Translates a text of a format of file_format(), which is written in pieces. Throws DataError, with `path` and the line, for a broken
+  /// file, before anything is written.
+  void translate(std::string whole, const std::string& format, const std::string& path, const Write& write);
   /// Returns the translated fraction of the present text, 0 to 1, given that of what the translator works on.
   double share(double of_piece) const { return begun_ + of_piece * (ends_ - begun_); }
   /// Returns the number of sentences so far that were translated in parts.
@@ -36,7 +37,6 @@ class DocumentTranslation {
  private:
   // Translates texts that are a share of the whole, adding to the number of sentences.
   std::vector<std::string> translate_texts(std::span<const TextUnit> units, double share, int64_t& sentences);
-  void translate_units(const UnitFile& file, const Write& write);
 
   Translator& translator_;
   const Vocabularies& vocabularies_;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -13,9 +14,12 @@ constexpr size_t kLongest = 200;  // bytes of the longest placeholder searched f
 
 std::string in_small_letters_without_spaces(std::string_view text) {
   std::string small;
-  for (const char c : text)
+  bool ascii = true;
+  for (const char c : text) {
+    ascii &= static_cast<unsigned char>(c) < 0x80;
     if (c != ' ') small += ascii_lower(c);
-  return small;
+  }
+  return ascii || invalid_utf8_offset(small) ? small : encode_utf8(to_lower(decode_utf8(small)));
 }
 
 bool comes_from(const TargetUnit& unit, Range source) {
@@ -35,22 +39,25 @@ struct Match {
 
 Match match_from(const std::vector<TargetUnit>& units, size_t begin, const std::string& placeholder, Range source) {
   Match match{{begin, begin}};
-  size_t at = 0, foreign = 0;  // in the placeholder; bytes that are not in it
+  std::string rest = placeholder;  // with zeros for what is matched: a word that comes twice is there once
+  size_t at = 0, foreign = 0;      // in the placeholder; bytes that are not in it
   for (size_t u = begin; u < units.size() && !units[u].kept && match.bytes < placeholder.size(); ++u) {
     if (units[u].text == kUnknownSymbol) continue;
     const std::string text = in_small_letters_without_spaces(units[u].text);
     const bool from_there = comes_from(units[u], source);
     const bool apart = u == begin || !units[u].gap.empty();
-    const size_t next = placeholder.find(text, at);
+    const size_t next = rest.find(text, at);
     // A word that comes from elsewhere must continue the placeholder, since a word like "a" is contained in many.
     const bool goes_on = next == at || (next != std::string::npos && !(units[u].word && apart));
-    if (!goes_on && !(from_there && placeholder.find(text) != std::string::npos)) {
+    const size_t found = goes_on ? next : from_there ? rest.find(text) : std::string::npos;
+    if (found == std::string::npos) {
       // Tolerates, say, wrong letters within an address, but not a separate word.
       foreign += text.size();
       if (apart || foreign * 2 > placeholder.size()) break;
       continue;
     }
     if (next != std::string::npos) at = next + text.size();
+    rest.replace(found, text.size(), text.size(), '\0');
     match.bytes += text.size();
     match.units.end = u + 1;
     match.signs |= !units[u].word || !is_ascii_letter_or_digit(text.front()) || !is_ascii_letter_or_digit(text.back());
@@ -68,7 +75,9 @@ UnitRange changed_spelling(const std::vector<TargetUnit>& units, std::string_vie
   Match best;
   for (size_t u = 0; u < units.size(); ++u) {
     const Match match = match_from(units, u, small, source);
-    if (match.units.empty() || match.bytes <= best.bytes) continue;
+    const size_t length = match.units.end - match.units.begin, longest = best.units.end - best.units.begin;
+    const bool shorter = match.bytes == best.bytes && length < longest;  // a word before it is not part of it
+    if (match.units.empty() || (match.bytes <= best.bytes && !shorter)) continue;
     const bool enough = match.bytes * 5 >= small.size() * 3;  // three fifths, more than one of the two characters of "%s"
     if (match.pictures || (enough && (match.signs || match.from_there))) best = match;
   }

@@ -239,6 +239,10 @@ void Document::append_sentence(AlignedText& out, size_t sentence, const AlignedT
   out.text.append(text_, done, static_cast<size_t>(place.begin) - done);
   const MarkedSentence& marked = marked_[sentence];
   const int64_t at = std::ssize(out.text);
+  if (translation.text == sentences_[sentence] && (has_tags_ || translation.links.empty())) {  // as it was, with its entities
+    out.text.append(text_, static_cast<size_t>(place.begin), static_cast<size_t>(place.count()));
+    return;
+  }
   const AlignedText marked_up = marked.plain() ? AlignedText() : place_markup(marked, translation);
   const AlignedText& translated = marked.plain() ? translation : marked_up;
   if (has_tags_ && marked.plain())

@@ -45,7 +45,8 @@ class Document {
   /// Returns whether assemble() uses the links of this sentence's translation: it has tags, or placeholders that are passed to the model.
   bool needs_links(size_t sentence) const;
 
-  /// Returns the document with its sentences replaced by their translations, one each.
+  /// Returns the document with its sentences replaced by their translations, one each. Those that are their own translation keep their
+  /// bytes.
   std::string assemble(std::span<const AlignedText> translations) const { return assemble_with_links(translations).text; }
   /// The same with the links of all sentences, between bytes of the document and of the result; without links for HTML.
   AlignedText assemble_with_links(std::span<const AlignedText> translations) const;

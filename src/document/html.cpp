@@ -38,25 +38,37 @@ class Scanner {
   Scanner(std::string_view text, bool xml, const TagRules& rules) : text_(text), xml_(xml), rules_(rules) {}
 
   std::vector<HtmlToken> scan() {
-    size_t at = 0;
-    while (at < text_.size()) {
-      const size_t tag = text_.find('<', at);
-      const size_t end = tag == std::string_view::npos ? 0 : markup_end(tag);
-      if (tag == std::string_view::npos) break;
-      if (end == 0) {
-        at = tag + 1;
-        continue;
-      }
-      add_text(tag);
-      at = add_markup(tag, end);
-      done_ = at;
+    while (step()) {
     }
-    add_text(text_.size());
     if (xml_ && rules_.outline) separate_by_outline();
     return std::move(tokens_);
   }
 
+  // Returns the tokens up to the next tag, which have no partners; none at the end.
+  std::vector<HtmlToken> some() {
+    matches_ = false;
+    tokens_.clear();
+    step();
+    return std::move(tokens_);
+  }
+
  private:
+  // Adds the next tag, and the text before it; returns false at the end.
+  bool step() {
+    while (at_ < text_.size()) {
+      const size_t tag = text_.find('<', at_);
+      if (tag == std::string_view::npos) break;
+      const size_t end = markup_end(tag);
+      at_ = tag + 1;
+      if (end == 0) continue;
+      add_text(tag);
+      done_ = at_ = add_markup(tag, end);
+      return true;
+    }
+    at_ = text_.size();
+    add_text(at_);
+    return false;
+  }
   void add_text(size_t end) {
     if (end > done_) tokens_.push_back({HtmlToken::text, done_, end, "", false, false, SIZE_MAX});
     done_ = end;
@@ -132,7 +144,7 @@ class Scanner {
         token.untouched = means(kUntouched, token.name) || rules_.ignored.contains(token.name) ||
                           (!xml_ && keeps_its_text(text_.substr(begin, end - begin)));
     }
-    match(token);
+    if (matches_) match(token);
     tokens_.push_back(std::move(token));
     return tokens_.back().end;
   }
@@ -189,6 +201,8 @@ class Scanner {
   std::string_view text_;
   bool xml_;
   const TagRules& rules_;
+  bool matches_ = true;            // tokens get partners
+  size_t at_ = 0;                  // where the next tag is looked for
   size_t done_ = 0;                // bytes covered by tokens
   size_t no_end_from_ = SIZE_MAX;  // from here on there is no ">"
   bool quotes_broken_ = false;
@@ -228,6 +242,25 @@ std::string_view tag_attribute(std::string_view tag, std::string_view name) {
 std::vector<HtmlToken> scan_html(std::string_view text, const TagRules& rules) { return Scanner(text, false, rules).scan(); }
 
 std::vector<HtmlToken> scan_xml(std::string_view text, const TagRules& rules) { return Scanner(text, true, rules).scan(); }
+
+struct XmlTokens::State {
+  explicit State(std::string_view text) : scanner(text, true, kNoRules) {}
+  static inline const TagRules kNoRules{{}, {}, {}, false};
+  Scanner scanner;
+  std::vector<HtmlToken> tokens;
+  size_t next = 0;
+};
+
+XmlTokens::XmlTokens(std::string_view text) : state_(std::make_unique<State>(text)) {}
+XmlTokens::~XmlTokens() = default;
+XmlTokens::XmlTokens(XmlTokens&&) noexcept = default;
+XmlTokens& XmlTokens::operator=(XmlTokens&&) noexcept = default;
+
+std::optional<HtmlToken> XmlTokens::next() {
+  if (state_->next == state_->tokens.size()) state_->tokens = state_->scanner.some(), state_->next = 0;
+  if (state_->tokens.empty()) return std::nullopt;
+  return std::move(state_->tokens[state_->next++]);
+}
 
 void append_escaped(std::string& out, std::string_view text) {
   for (const char c : text) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,6 +39,21 @@ std::vector<HtmlToken> scan_html(std::string_view text, const TagRules& rules = 
 /// The same for XML, where names have no predefined meaning: elements are void, raw or untranslated only by the rules. CDATA sections stay
 /// as they are.
 std::vector<HtmlToken> scan_xml(std::string_view text, const TagRules& rules = {});
+
+/// Reads the tokens of XML one after the other, as scan_xml() does without rules and without partners. The text must outlive it.
+class XmlTokens {
+ public:
+  explicit XmlTokens(std::string_view text);
+  ~XmlTokens();
+  XmlTokens(XmlTokens&&) noexcept;
+  XmlTokens& operator=(XmlTokens&&) noexcept;
+  /// Returns nothing at the end.
+  std::optional<HtmlToken> next();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// Returns the value of an attribute of a tag, whose name is given in lower case, as it is written; "" if it has none.
 std::string_view tag_attribute(std::string_view tag, std::string_view name);

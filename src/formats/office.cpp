@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
-#include "base/ascii.h"
 #include "base/error.h"
 #include "base/quotes.h"
 #include "base/utf8.h"
+#include "formats/html_pieces.h"
 #include "formats/office_languages.h"
 #include "formats/office_part.h"
 #include "formats/office_parts.h"
@@ -16,51 +17,15 @@
 namespace starling {
 namespace {
 
-constexpr size_t kUnitBytes = size_t{32} << 10;     // bytes of paragraphs that are one unit
-constexpr size_t kPageBytes = size_t{128} << 10;    // bytes from which on a page of a book is divided
-constexpr size_t kMostPageBytes = size_t{1} << 20;  // of a piece of one
+constexpr size_t kUnitBytes = size_t{32} << 10;  // bytes of paragraphs that are one unit
+constexpr size_t kHeldShare = 8;                 // bytes of XML that count as one of text where they wait for their translation
 
 std::span<const std::byte> span_of(std::string_view bytes) { return std::as_bytes(std::span(bytes)); }
 
-// Returns where a comment ends, or an element whose spaces or characters have a meaning of their own, if one begins at `at`; else `at`.
-size_t whole_end(std::string_view page, size_t at) {
-  constexpr std::string_view kWhole[] = {"pre", "script", "style"};
-  if (page.substr(at).starts_with("<!--")) return std::min(page.find("-->", at + 4), page.size());
-  const auto names = [&](size_t from, std::string_view name) {
-    const std::string_view here = page.substr(std::min(from, page.size()), name.size() + 1);
-    return here.size() > name.size() && !is_ascii_letter_or_digit(here.back()) &&
-           std::ranges::equal(here.substr(0, name.size()), name, {}, ascii_lower);
-  };
-  for (const std::string_view name : kWhole) {
-    if (!names(at + 1, name)) continue;
-    const size_t tag = page.find('>', at);
-    if (tag == std::string_view::npos) return page.size();
-    if (page[tag - 1] == '/') return at;
-    for (size_t end = page.find("</", tag); end != std::string_view::npos; end = page.find("</", end + 2))
-      if (names(end + 2, name)) return end;
-    return page.size();
-  }
-  return at;
-}
-
-// Returns where to divide a page: behind a paragraph or the like, from `kPageBytes` bytes on; its end if that is near.
-size_t piece_end(std::string_view page, size_t begin) {
-  constexpr std::string_view kEnds[] = {"</p>", "</div>", "</li>", "</td>", "</h1>", "</h2>", "</h3>", "</dd>", "<br/>", "<br />"};
-  if (page.size() - begin <= 2 * kPageBytes) return page.size();
-  for (size_t at = page.find('<', begin); at != std::string_view::npos; at = page.find('<', at + 1)) {
-    if (at > begin && at - begin > kMostPageBytes) return at;  // in the middle of a paragraph
-    for (const std::string_view mark : kEnds)
-      if (at - begin >= kPageBytes && page.substr(at).starts_with(mark)) return at + mark.size();
-    at = whole_end(page, at);
-    if (at == page.size()) break;
-  }
-  return page.size();
-}
-
-// Takes the next "<p>...</p>" from texts that are read one after another.
+// Takes the next "<p>...</p>" from texts that are read one after another, and frees those that are read.
 class ParagraphTexts {
  public:
-  explicit ParagraphTexts(std::span<const std::string> texts) : texts_(texts) {}
+  explicit ParagraphTexts(std::span<std::string> texts) : texts_(texts) {}
   std::optional<std::string> next() {
     while (!texts_.empty()) {
       const std::string& text = texts_.front();
@@ -69,6 +34,7 @@ class ParagraphTexts {
         at_ = end + 4;
         return text.substr(begin + 3, end - begin - 3);
       }
+      std::string().swap(texts_.front());
       texts_ = texts_.subspan(1);
       at_ = 0;
     }
@@ -76,7 +42,7 @@ class ParagraphTexts {
   }
 
  private:
-  std::span<const std::string> texts_;
+  std::span<std::string> texts_;
   size_t at_ = 0;
 };
 
@@ -95,13 +61,20 @@ OfficeFile::OfficeFile(std::string_view format, std::string bytes, Languages lan
   else
     find_office_parts();
   require_bounds();
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    first_units_.push_back(units_.size());
-    const ZipEntry& e = archive_.entries()[i];
-    if (parts_[i] == Part::paragraphs) add_units(printable(e.name), archive_.read(e));
-    if (parts_[i] == Part::page) add_page(printable(e.name), archive_.read(e));
+  check();
+}
+
+void OfficeFile::read() {
+  for (const ZipEntry* e : archive_.in_order()) {
+    const Part part = parts_[static_cast<size_t>(e - archive_.entries().data())];
+    Pending& pending = pending_.emplace_back(Pending{.entry = e, .part = part});
+    pending.content = content_of(*e, part);
+    count_held(pending.content.size() / kHeldShare);
+    if (part == Part::paragraphs) add_paragraphs(pending);
+    if (part == Part::page) add_page(pending);
+    pending.complete = true;
+    end_group();
   }
-  first_units_.push_back(units_.size());
 }
 
 const ZipEntry* OfficeFile::entry(std::string_view name) const {
@@ -109,7 +82,7 @@ const ZipEntry* OfficeFile::entry(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &archive_.entries()[found->second.front()];
 }
 
-std::string OfficeFile::read(std::string_view name) {
+std::string OfficeFile::read_entry(std::string_view name) {
   constexpr uint64_t kMost = 16 << 20;
   const ZipEntry* e = entry(name);
   if (e && e->size > kMost) throw DataError(fmt::format("{}: has {} bytes, more than any document needs", printable(e->name), e->size));
@@ -142,12 +115,12 @@ void OfficeFile::require_bounds() {
 }
 
 void OfficeFile::find_office_parts() {
-  if (read("META-INF/manifest.xml").find("encryption-data") != std::string::npos)
+  if (read_entry("META-INF/manifest.xml").find("encryption-data") != std::string::npos)
     throw DataError("the document is encrypted; save it without a password");
   std::set<std::string> seen;
-  for (const OfficePartName& part : office_part_names(read("[Content_Types].xml"), archive_.entries())) {
+  for (const OfficePartName& part : office_part_names(read_entry("[Content_Types].xml"), archive_.entries())) {
     if (part.use == OfficePartUse::columns) {
-      if (seen.insert(part.name).second) append_column_names(columns_, read(part.name), part.name);
+      if (seen.insert(part.name).second) append_column_names(columns_, read_entry(part.name), part.name);
       continue;
     }
     set_part(part.name, part.use == OfficePartUse::languages ? Part::languages : Part::paragraphs);
@@ -157,14 +130,14 @@ void OfficeFile::find_office_parts() {
 
 void OfficeFile::find_book_parts() {
   std::set<std::string> seen;
-  for (const std::string& package : book_packages(read("META-INF/container.xml"))) {
+  for (const std::string& package : book_packages(read_entry("META-INF/container.xml"))) {
     if (!seen.insert(package).second) continue;
-    const std::string opf = read(package);
+    const std::string opf = read_entry(package);
     if (opf.empty()) throw DataError(fmt::format("{} is missing in the book; make it again", printable(package)));
     set_part(package, Part::languages);
     for (const BookItem& item : book_items(opf, package)) set_part(item.name, item.contents ? Part::paragraphs : Part::page);
   }
-  for (const std::string& name : encrypted_names(read("META-INF/encryption.xml"))) {
+  for (const std::string& name : encrypted_names(read_entry("META-INF/encryption.xml"))) {
     const ZipEntry* e = entry(name);
     if (e && parts_[static_cast<size_t>(e - archive_.entries().data())] != Part::copied)
       throw DataError(
@@ -176,75 +149,88 @@ bool OfficeFile::stays(const OfficeParagraph& paragraph) const {
   return !columns_.empty() && std::ranges::binary_search(columns_, paragraph.characters());
 }
 
-void OfficeFile::add_units(const std::string& where, const std::string& xml) {
-  bool fresh = true;
-  read_office_part(xml, where, [&](OfficeParagraph& paragraph) {
-    if (stays(paragraph)) return;
-    if (fresh || units_.back().text.size() > kUnitBytes) {
-      TextUnit& unit = units_.emplace_back();
-      unit.format = DocumentFormat::xml;
-      unit.options.ends = lines_ ? SentenceEnds::marks_and_lines : SentenceEnds::marks;
-      unit.options.tags = {.ignored = {"k"}, .separating = {"p", "br"}, .within = {}, .outline = false};
-    }
-    fresh = false;
-    units_.back().text += "<p>" + paragraph.tagged() + "</p>";
-  });
-}
-
-void OfficeFile::add_page(const std::string& where, const std::string& page) {
-  if (const auto bad = invalid_utf8_offset(page))
-    throw DataError(fmt::format("{}: byte {} does not belong to UTF-8; make the book again with UTF-8", where, *bad));
-  const bool whole = page.find("notranslate") != std::string::npos || page.find("translate=") != std::string::npos;
-  for (size_t begin = 0; begin < page.size();) {
-    const size_t end = whole ? page.size() : piece_end(page, begin);
-    if (end - begin > 2 * kMostPageBytes)
-      throw DataError(
-          fmt::format("{}: {} bytes of the page cannot be divided; make the book again with smaller pages", where, end - begin));
-    units_.push_back({page.substr(begin, end - begin), DocumentFormat::html, {}});
-    begin = end;
-  }
-}
-
-std::string OfficeFile::translated(size_t part, std::string source, std::span<const std::string> translations) const {
-  const std::string where = printable(archive_.entries()[part].name);
-  translations = translations.subspan(first_units_[part], first_units_[part + 1] - first_units_[part]);
-  std::string out;
-  switch (parts_[part]) {
-    case Part::copied:
-      return source;
-    case Part::languages:
-      return with_target_language(std::move(source), languages_, where);
-    case Part::page:
-      std::string().swap(source);
-      for (const std::string& t : translations) out += t;
-      break;
-    case Part::paragraphs: {
-      ParagraphTexts paragraphs(translations);
-      out = rewritten_office_part(source, where, [&](OfficeParagraph& paragraph) -> std::optional<std::string> {
-        if (stays(paragraph)) return std::nullopt;
-        paragraph.tagged();
-        return paragraphs.next();
-      });
-      std::string().swap(source);
-      return with_target_language(std::move(out), languages_, where);
-    }
-  }
+std::string OfficeFile::content_of(const ZipEntry& e, Part part) const {
+  if (part == Part::copied) return "";
+  std::string content = archive_.read(e);
+  if (checks() && part != Part::languages) return content;
+  if (part != Part::page) return with_target_language(std::move(content), languages_, printable(e.name));
   try {
-    return with_target_language(out, languages_, where);
+    return with_target_language(content, languages_, printable(e.name));
   } catch (const DataError&) {  // pages need not be well-formed, but then nobody knows what belongs to what
-    return out;
+    return content;
   }
 }
 
-std::string OfficeFile::assemble(std::span<const std::string> translations) const {
-  CHECK(translations.size() == units_.size(), "{} translations of {} texts", translations.size(), units_.size());
-  return archive_.rewritten([&](const ZipEntry& e) -> std::optional<std::string> {
-    const auto part = static_cast<size_t>(&e - archive_.entries().data());
-    if (parts_[part] == Part::copied) return std::nullopt;
-    std::string out = translated(part, archive_.read(e), translations);
-    if (archive_.holds(e, out)) return std::nullopt;
-    return out;
+void OfficeFile::add_text(Pending& pending, TextUnit unit) {
+  add(std::move(unit));
+  ++pending.texts;
+  end_group();
+}
+
+void OfficeFile::add_paragraphs(Pending& pending) {
+  TextUnit unit;
+  unit.format = DocumentFormat::xml;
+  unit.options.ends = lines_ ? SentenceEnds::marks_and_lines : SentenceEnds::marks;
+  unit.options.tags = {.ignored = {"k"}, .separating = {"p", "br"}, .within = {}, .outline = false};
+  read_office_part(pending.content, printable(pending.entry->name), [&](OfficeParagraph& paragraph) {
+    if (stays(paragraph)) return;
+    unit.text += "<p>" + paragraph.tagged() + "</p>";
+    if (unit.text.size() < kUnitBytes) return;
+    add_text(pending, unit);
+    unit.text.clear();
   });
+  if (!unit.text.empty()) add_text(pending, std::move(unit));
+}
+
+void OfficeFile::add_page(Pending& pending) {
+  const std::string where = printable(pending.entry->name);
+  if (const auto bad = invalid_utf8_offset(pending.content))
+    throw DataError(fmt::format("{}: byte {} does not belong to UTF-8; make the book again with UTF-8", where, *bad));
+  for (const std::string_view piece : html_pieces(pending.content)) {
+    if (piece.size() > 2 * kMostHtmlPiece)
+      throw DataError(
+          fmt::format("{}: {} bytes of the page cannot be divided; make the book again with smaller pages", where, piece.size()));
+    add_text(pending, {std::string(piece), DocumentFormat::html, {}});
+  }
+}
+
+void OfficeFile::write_part(Pending& pending) {
+  if (pending.part == Part::copied) return rewriter_->copy(*pending.entry);
+  const auto end = translations_.begin() + static_cast<ptrdiff_t>(pending.texts);
+  std::vector<std::string> translations(std::make_move_iterator(translations_.begin()), std::make_move_iterator(end));
+  translations_.erase(translations_.begin(), end);
+  rewriter_->replace(*pending.entry, [&](const ZipRewriter::Write& write) {
+    if (pending.part == Part::languages) return write(pending.content);
+    if (pending.part == Part::page) {
+      for (const std::string& t : translations) write(t);
+      return;
+    }
+    ParagraphTexts paragraphs(translations);
+    const auto translated = [&](OfficeParagraph& paragraph) -> std::optional<std::string> {
+      if (stays(paragraph)) return std::nullopt;
+      const std::string text = paragraph.tagged();
+      std::optional<std::string> translation = paragraphs.next();
+      return translation == text ? std::nullopt : std::move(translation);
+    };
+    rewrite_office_part(pending.content, printable(pending.entry->name), translated, write);
+  });
+}
+
+void OfficeFile::write_group(std::span<const std::string> translations, bool last) {
+  translations_.insert(translations_.end(), translations.begin(), translations.end());
+  if (!rewriter_) rewriter_.emplace(archive_, [this](std::string_view bytes) { write(bytes); });
+  for (; !pending_.empty() && pending_.front().complete; pending_.pop_front()) write_part(pending_.front());
+  if (last) rewriter_->end();
+}
+
+void OfficeFile::drop_group() {
+  while (!pending_.empty() && pending_.front().complete) pending_.pop_front();
+}
+
+void OfficeFile::restart() {
+  pending_.clear();
+  translations_.clear();
+  rewriter_.reset();
 }
 
 }  // namespace starling

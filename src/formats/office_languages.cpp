@@ -21,6 +21,7 @@ std::string with_target_language(std::string xml, const Languages& languages, co
   const std::string from = main_language(languages.source), to = main_language(languages.target), region = region_of(languages.target);
   if (from.empty() || to.empty() || xml.find("lang") == std::string::npos) return xml;
   std::string out;
+  out.reserve(xml.size() + xml.size() / 4);  // addresses, not memory; growing would take twice as much
   size_t done = 0;
   const auto replace = [&](size_t begin, size_t end, const std::string& text) {
     out.append(xml, done, begin - done);

@@ -14,6 +14,7 @@ namespace starling {
 namespace {
 
 constexpr size_t kMostNested = 50;      // paragraphs within paragraphs
+constexpr size_t kWritten = 1 << 16;    // bytes that are written at once
 constexpr size_t kMostFields = 100;     // that are open
 constexpr size_t kMostParts = 100'000;  // of a paragraph
 constexpr size_t kSpare = 1 << 20;      // bytes of properties that are repeated, beside four times those of the part
@@ -45,18 +46,20 @@ std::string comparable_format(std::string_view properties) {
 
 class OfficeRewriter {
  public:
-  OfficeRewriter(std::string_view xml, const std::string& where, bool writes, const TranslateParagraph& translate)
+  // Without `write`, paragraphs are only read.
+  OfficeRewriter(std::string_view xml, const std::string& where, const TranslateParagraph& translate,
+                 const std::function<void(std::string_view)>& write)
       : xml_(xml, where),
-        writes_(writes),
+        writes_(write != nullptr),
+        write_(write),
         translate_(translate),
         spare_in_runs_(4 * xml.size() + kSpare),
         spare_in_texts_(spare_in_runs_) {}
 
-  std::string all() {
+  void all() {
     std::string out;
-    if (writes_) out.reserve(xml_.text().size() + xml_.text().size() / 4);  // growing would take twice as much
     copy(0, 0, out);
-    return out;
+    if (writes_) write_(out);
   }
 
  private:
@@ -112,6 +115,10 @@ class OfficeRewriter {
         out += paragraph(role == OfficeRole::mixed);
         done = xml_.tag().end;
       }
+      if (depth > 0 || !writes_ || out.size() + xml_.tag().end - done < kWritten) continue;
+      append(out, done, xml_.tag().end);
+      done = xml_.tag().end;
+      write_(std::exchange(out, ""));
     }
     append(out, done, xml_.text().size());
   }
@@ -387,7 +394,8 @@ class OfficeRewriter {
   }
 
   OfficeXml xml_;
-  const bool writes_;  // otherwise paragraphs are only read
+  const bool writes_;
+  const std::function<void(std::string_view)>& write_;
   const TranslateParagraph& translate_;
   std::vector<Field> fields_;  // that are open, from paragraph to paragraph
   size_t nested_ = 0, paragraphs_ = 0;
@@ -401,11 +409,13 @@ void read_office_part(std::string_view xml, const std::string& where, const std:
     see(paragraph);
     return std::optional<std::string>();
   };
-  OfficeRewriter(xml, where, false, translate).all();
+  const std::function<void(std::string_view)> nowhere;
+  OfficeRewriter(xml, where, translate, nowhere).all();
 }
 
-std::string rewritten_office_part(std::string_view xml, const std::string& where, const TranslateParagraph& translate) {
-  return OfficeRewriter(xml, where, true, translate).all();
+void rewrite_office_part(std::string_view xml, const std::string& where, const TranslateParagraph& translate,
+                         const std::function<void(std::string_view)>& write) {
+  OfficeRewriter(xml, where, translate, write).all();
 }
 
 }  // namespace starling

@@ -12,6 +12,7 @@ namespace starling {
 namespace {
 
 constexpr int64_t kLineWidth = 42;                              // columns of the longest line, as broadcasters ask for
+constexpr size_t kMostLines = 1000;                             // of a cue; what follows them is none
 constexpr size_t kMostJoined = 6;                               // cues that are translated as one,
 constexpr size_t kMostBytes = 600;                              // and their bytes
 constexpr double kClauseShare = 0.08;                           // of the text, by which a cut behind a clause may miss its place,
@@ -283,18 +284,30 @@ Subtitles::Subtitles(std::string text)
   if (const auto bad = invalid_utf8_offset(text_))
     throw DataError(
         fmt::format("byte {} of the subtitles does not belong to UTF-8; convert them, for instance with iconv -f cp1252", *bad));
+  check();
+}
+
+void Subtitles::read() {
   bool joins = false;
   for (size_t at = 0; at < text_.size();) {
     const FileLine line = file_line_at(text_, at);
     at = line.next;
     if (!is_times(std::string_view(text_).substr(line.begin, line.end - line.begin))) continue;
-    const size_t before = parts_.size();
+    const size_t before = parts_;
     at = add_cue(at, joins);
-    joins = parts_.size() == before + 1 && !ends_sentence(parts_.back().text);
+    joins = parts_ == before + 1 && !ends_sentence(groups_.back().back().text);
+    add_texts(groups_.size() - joins);
+    end_group();
   }
-  for (const Group& g : groups_) {
-    TextUnit& unit = units_.emplace_back();
-    for (size_t i = g.first; i < g.first + g.count; ++i) unit.text += (i == g.first ? "" : " ") + parts_[i].text;
+  add_texts(groups_.size());
+}
+
+void Subtitles::add_texts(size_t groups) {
+  for (; given_ < groups; ++given_) {
+    TextUnit unit;
+    for (const Part& part : groups_[given_]) unit.text += (unit.text.empty() ? "" : " ") + part.text;
+    count_held(unit.text.size() + groups_[given_].size() * sizeof(Part));
+    add(std::move(unit));
   }
 }
 
@@ -302,7 +315,7 @@ Subtitles::Subtitles(std::string text)
 size_t Subtitles::add_cue(size_t begin, bool joins) {
   size_t end = begin, next = begin, turns = 0;
   std::vector<FileLine> all;
-  while (next < text_.size()) {
+  while (next < text_.size() && all.size() < kMostLines) {
     const FileLine line = file_line_at(text_, next);
     const std::string_view bytes = std::string_view(text_).substr(line.begin, line.end - line.begin);
     if (webvtt_ ? bytes.empty() : is_blank(bytes)) break;
@@ -350,38 +363,45 @@ void Subtitles::add_part(size_t begin, size_t end, bool joins) {
   strip(part.text, part.front, part.back);
   if (!has_letter(part.text)) return;
   part.characters = std::max<int64_t>(1, columns(part.text));
-  if (joins && !groups_.empty() && groups_.back().count < kMostJoined) {
-    size_t bytes = part.text.size();
-    for (size_t i = groups_.back().first; i < parts_.size(); ++i) bytes += parts_[i].text.size();
-    joins = bytes <= kMostBytes;
-  }
-  if (joins && !groups_.empty() && groups_.back().count < kMostJoined)
-    ++groups_.back().count;
-  else
-    groups_.push_back({parts_.size(), 1});
-  parts_.push_back(std::move(part));
+  joins = joins && !groups_.empty() && groups_.back().size() < kMostJoined;
+  size_t bytes = part.text.size();
+  if (joins)
+    for (const Part& before : groups_.back()) bytes += before.text.size();
+  if (!joins || bytes > kMostBytes) groups_.emplace_back();
+  groups_.back().push_back(std::move(part));
+  ++parts_;
 }
 
-std::string Subtitles::assemble(std::span<const std::string> translations) const {
+void Subtitles::drop_group() {
+  groups_.erase(groups_.begin(), groups_.begin() + static_cast<ptrdiff_t>(given_));
+  given_ = 0;
+}
+
+void Subtitles::restart() {
+  groups_.clear();
+  given_ = parts_ = done_ = 0;
+}
+
+void Subtitles::write_group(std::span<const std::string> translations, bool last) {
   const std::string_view line_end = text_.find("\r\n") == std::string::npos ? "\n" : "\r\n";
   std::string out;
-  size_t done = 0;
-  for (size_t n = 0; n < groups_.size(); ++n) {
-    const Group& g = groups_[n];
+  for (size_t n = 0; n < given_; ++n) {
+    const Group& group = groups_[n];
+    if (translations[n] == UnitFile::group()[n].text) continue;  // it is its own translation
     std::vector<int64_t> shares;
-    for (size_t i = g.first; i < g.first + g.count; ++i) shares.push_back(parts_[i].characters);
+    for (const Part& part : group) shares.push_back(part.characters);
     std::vector<std::string> pieces = cut_by_shares(translations[n], shares, kMostBonus);
-    for (size_t i = 0; i < g.count; ++i) {
-      const Part& part = parts_[g.first + i];
+    for (size_t i = 0; i < group.size(); ++i) {
+      const Part& part = group[i];
       if (pieces[i].empty() && i > 0) pieces[i] = pieces[i - 1];  // too few words: they stay on the screen
-      out.append(text_, done, static_cast<size_t>(part.place.begin) - done);
+      out.append(text_, done_, static_cast<size_t>(part.place.begin) - done_);
       const std::string lines = in_lines(pieces[i], line_end);
       out += part.front + (webvtt_ ? escaped_webvtt(lines) : lines) + part.back;
-      done = static_cast<size_t>(part.place.end);
+      done_ = static_cast<size_t>(part.place.end);
     }
   }
-  out.append(text_, done);
-  return out;
+  write(out);
+  if (last) write(std::string_view(text_).substr(done_));
 }
 
 }  // namespace starling

@@ -21,8 +21,6 @@ class Subtitles final : public UnitFile {
   /// Takes linear time. What is no cue is kept as it is. Units have no line breaks.
   explicit Subtitles(std::string text);
 
-  std::string assemble(std::span<const std::string> translations) const override;
-
  private:
   // The text of a cue, or of one line of it where people take turns.
   struct Part {
@@ -32,16 +30,21 @@ class Subtitles final : public UnitFile {
     int64_t characters = 0;
   };
   // Parts whose texts are translated as one.
-  struct Group {
-    size_t first = 0, count = 0;
-  };
+  using Group = std::vector<Part>;
+  void read() override;
+  void write_group(std::span<const std::string> translations, bool last) override;
+  void drop_group() override;
+  void restart() override;
   size_t add_cue(size_t begin, bool joins);
   void add_part(size_t begin, size_t end, bool joins);
+  void add_texts(size_t groups);
 
   std::string text_;
-  bool webvtt_;  // where text has entities, and tags for the times of words
-  std::vector<Part> parts_;
-  std::vector<Group> groups_;
+  bool webvtt_;                // where text has entities, and tags for the times of words
+  std::vector<Group> groups_;  // that are not written yet
+  size_t parts_ = 0;           // that were added to them
+  size_t given_ = 0;           // groups whose texts are to be translated
+  size_t done_ = 0;            // bytes of the file that are written
 };
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// Opens files that hold many texts, whatever their format.
+// Opens files for their translation, whatever their format.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace starling {
 
-/// Opens a file of a format of file_format(); null for text, HTML and XML, which are one text. Throws DataError for a broken file, and for
-/// an archive with more than `most_unpacked` bytes of text and tags.
+/// Opens a file of a format of file_format(). Throws DataError for a broken file, and for an archive with more than `most_unpacked` bytes
+/// of text and tags.
 std::unique_ptr<UnitFile> open_unit_file(std::string_view format, std::string bytes, const Languages& languages,
                                          uint64_t most_unpacked = uint64_t{512} << 20);
 

@@ -20,7 +20,7 @@ constexpr uint16_t kVersionNeeded = 20, kSizesFollow = 8;  // the latter a flag:
 constexpr uint64_t kMostInArchive = 0xffffffff;
 
 void append_number(std::string& to, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < bytes; ++i, value >>= 8) to += static_cast<char>(value);
 }
 
 void set_number(std::string& record, size_t at, uint64_t value, size_t bytes) {
@@ -31,22 +31,49 @@ uint32_t sum_of(std::string_view content) {
   return static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())));
 }
 
-std::string deflated(std::string_view content) {
-  z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
-  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, deflateEnd);
-  std::string packed;
-  std::vector<Bytef> piece(size_t{64} << 10);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  for (int status = Z_OK; status == Z_OK;) {
-    stream.next_out = piece.data();
-    stream.avail_out = static_cast<uInt>(piece.size());
-    status = deflate(&stream, Z_FINISH);
-    packed.append(reinterpret_cast<const char*>(piece.data()), static_cast<size_t>(stream.next_out - piece.data()));
+// Packs what comes piece by piece.
+class Deflater {
+ public:
+  explicit Deflater(bool packs) : packs_(packs), end_(&stream_, deflateEnd) {
+    if (packs && deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+      throw std::bad_alloc();
   }
-  return packed;
-}
+  void add(std::string_view content) {
+    while (!content.empty()) {
+      const std::string_view now = content.substr(0, size_t{1} << 30);  // zlib counts in 32 bits
+      sum_ = static_cast<uint32_t>(crc32(sum_, reinterpret_cast<const Bytef*>(now.data()), static_cast<uInt>(now.size())));
+      size_ += now.size();
+      packs_ ? pack(now, Z_NO_FLUSH) : void(packed_ += now);
+      content.remove_prefix(now.size());
+    }
+  }
+  const std::string& end() {
+    if (packs_) pack("", Z_FINISH);
+    return packed_;
+  }
+  uint32_t sum() const { return sum_; }
+  uint64_t size() const { return size_; }
+
+ private:
+  void pack(std::string_view content, int flush) {
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+    stream_.avail_in = static_cast<uInt>(content.size());
+    do {
+      stream_.next_out = piece_.data();
+      stream_.avail_out = static_cast<uInt>(piece_.size());
+      deflate(&stream_, flush);
+      packed_.append(reinterpret_cast<const char*>(piece_.data()), static_cast<size_t>(stream_.next_out - piece_.data()));
+    } while (stream_.avail_out == 0);
+  }
+
+  const bool packs_;
+  z_stream stream_{};
+  std::unique_ptr<z_stream, int (*)(z_stream*)> end_;
+  std::vector<Bytef> piece_ = std::vector<Bytef>(size_t{64} << 10);
+  std::string packed_;
+  uint32_t sum_ = 0;
+  uint64_t size_ = 0;
+};
 
 template <class T>
 T number_at(std::span<const std::byte> bytes, size_t at) {
@@ -202,55 +229,67 @@ std::string ZipArchive::read(const ZipEntry& entry) const {
   return content;
 }
 
-bool ZipArchive::holds(const ZipEntry& entry, std::string_view content) const {
-  return content.size() == entry.size && sum_of(content) == entry.crc;
+std::vector<const ZipEntry*> ZipArchive::in_order() const {
+  std::vector<const ZipEntry*> entries;
+  for (const ZipEntry& e : entries_) entries.push_back(&e);
+  std::ranges::stable_sort(entries, {}, &ZipEntry::offset);
+  return entries;
 }
 
-std::string ZipArchive::rewritten(const std::function<std::optional<std::string>(const ZipEntry&)>& content) const {
+void ZipRewriter::write(std::string_view bytes) {
+  written_ += bytes.size();
+  if (written_ > kMostInArchive) throw DataError(fmt::format("{}: the translation has 4 GiB or more", archive_.name_));
+  write_(bytes);
+}
+
+void ZipRewriter::copy(const ZipEntry& entry) {
+  const std::span<const std::byte> packed = archive_.packed(entry);
+  write_entry(entry, {reinterpret_cast<const char*>(packed.data()), packed.size()}, entry.crc, entry.size);
+}
+
+void ZipRewriter::replace(const ZipEntry& entry, const std::function<void(const Write&)>& content) {
+  Deflater deflater(entry.deflated);
+  content([&](std::string_view bytes) { deflater.add(bytes); });
+  if (deflater.size() == entry.size && deflater.sum() == entry.crc) return copy(entry);
+  write_entry(entry, deflater.end(), deflater.sum(), deflater.size());
+}
+
+void ZipRewriter::write_entry(const ZipEntry& entry, std::string_view packed, uint32_t sum, uint64_t size) {
   constexpr size_t kFlags = 6, kMethod = 8, kSum = 14, kName = 26;  // in a local header; two bytes further in the directory
-  std::vector<const ZipEntry*> in_order;
-  for (const ZipEntry& e : entries_) in_order.push_back(&e);
-  std::ranges::stable_sort(in_order, {}, &ZipEntry::offset);
-  std::string archive;
-  std::vector<std::string> records(entries_.size());
-  for (const ZipEntry* e : in_order) {
-    const std::span<const std::byte> old = packed(*e);
-    const auto* bytes = reinterpret_cast<const char*>(bytes_.data());
-    const std::optional<std::string> changed = content(*e);
-    const std::string fresh = !changed ? "" : e->deflated ? deflated(*changed) : *changed;
-    const std::string_view body =
-        changed ? std::string_view(fresh) : std::string_view(reinterpret_cast<const char*>(old.data()), old.size());
-    // Further fields of the local header, such as sizes in another form, are left out: the directory has what counts.
-    std::string head(bytes + e->offset, kLocalBytes + number_at<uint16_t>(bytes_, e->offset + kName));
-    const size_t further = size_t{number_at<uint16_t>(bytes_, e->record + 28)} + number_at<uint16_t>(bytes_, e->record + 30) +
-                           number_at<uint16_t>(bytes_, e->record + 32);
-    std::string record(bytes + e->record, kCentralBytes + further);
-    set_number(head, kName + 2, 0, 2);
-    for (const auto& [to, shift] : {std::pair(&head, size_t{0}), {&record, size_t{2}}}) {
-      set_number(*to, kFlags + shift, number_at<uint16_t>(bytes_, e->record + kFlags + 2) & ~unsigned{kSizesFollow}, 2);
-      set_number(*to, kMethod + shift, e->deflated ? 8 : 0, 2);
-      set_number(*to, kSum + shift, changed ? sum_of(*changed) : e->crc, 4);
-      set_number(*to, kSum + shift + 4, body.size(), 4);
-      set_number(*to, kSum + shift + 8, changed ? changed->size() : e->size, 4);
-    }
-    set_number(record, 42, archive.size(), 4);
-    archive += head;
-    archive += body;
-    if (archive.size() > kMostInArchive) throw DataError(fmt::format("{}: the translation has 4 GiB or more", name_));
-    records[static_cast<size_t>(e - entries_.data())] = std::move(record);
+  const std::span<const std::byte> all = archive_.bytes_;
+  const auto* bytes = reinterpret_cast<const char*>(all.data());
+  // Further fields of the local header, such as sizes in another form, are left out: the directory has what counts.
+  std::string head(bytes + entry.offset, kLocalBytes + number_at<uint16_t>(all, entry.offset + kName));
+  const size_t further = size_t{number_at<uint16_t>(all, entry.record + 28)} + number_at<uint16_t>(all, entry.record + 30) +
+                         number_at<uint16_t>(all, entry.record + 32);
+  std::string record(bytes + entry.record, kCentralBytes + further);
+  set_number(head, kName + 2, 0, 2);
+  for (const auto& [to, shift] : {std::pair(&head, size_t{0}), {&record, size_t{2}}}) {
+    set_number(*to, kFlags + shift, number_at<uint16_t>(all, entry.record + kFlags + 2) & ~unsigned{kSizesFollow}, 2);
+    set_number(*to, kMethod + shift, entry.deflated ? 8 : 0, 2);
+    set_number(*to, kSum + shift, sum, 4);
+    set_number(*to, kSum + shift + 4, packed.size(), 4);
+    set_number(*to, kSum + shift + 8, size, 4);
   }
-  const size_t start = archive.size();
-  for (const std::string& record : records) archive += record;
-  const size_t directory = archive.size() - start;
-  if (archive.size() > kMostInArchive) throw DataError(fmt::format("{}: the translation has 4 GiB or more", name_));
-  append_number(archive, kEnd, 4);
-  append_number(archive, 0, 4);
-  append_number(archive, entries_.size(), 2);
-  append_number(archive, entries_.size(), 2);
-  append_number(archive, directory, 4);
-  append_number(archive, start, 4);
-  append_number(archive, comment_.size(), 2);
-  return archive + comment_;
+  set_number(record, 42, written_, 4);
+  write(head);
+  write(packed);
+  records_[static_cast<size_t>(&entry - archive_.entries_.data())] = std::move(record);
+}
+
+void ZipRewriter::end() {
+  const uint64_t start = written_;
+  for (const std::string& record : records_) write(record);
+  const uint64_t directory = written_ - start;
+  std::string end;
+  append_number(end, kEnd, 4);
+  append_number(end, 0, 4);
+  append_number(end, records_.size(), 2);
+  append_number(end, records_.size(), 2);
+  append_number(end, directory, 4);
+  append_number(end, start, 4);
+  append_number(end, archive_.comment_.size(), 2);
+  write(end + archive_.comment_);
 }
 
 }  // namespace starling

@@ -33,13 +33,11 @@ class ZipArchive {
   std::string_view stored(const ZipEntry& entry) const;
   // Returns its first bytes, `most` at most, which are not checked.
   std::string read_begin(const ZipEntry& entry, uint64_t most) const;
-  // Whether an entry holds this content, by its size and sum.
-  bool holds(const ZipEntry& entry, std::string_view content) const;
-  // Returns the archive with new contents of the entries for which `content` returns one. It is asked for each entry in the order of their
-  // bytes; all others keep theirs, packed as they are.
-  std::string rewritten(const std::function<std::optional<std::string>(const ZipEntry&)>& content) const;
+  // The entries in the order of their bytes.
+  std::vector<const ZipEntry*> in_order() const;
 
  private:
+  friend class ZipRewriter;
   std::span<const std::byte> packed(const ZipEntry& entry) const;
   std::string inflated(const ZipEntry& entry, uint64_t most) const;
   void require_sum(const ZipEntry& entry, std::string_view content) const;
@@ -48,6 +46,29 @@ class ZipArchive {
   std::span<const std::byte> bytes_;
   std::string name_, comment_;
   std::vector<ZipEntry> entries_;
+};
+
+// Writes an archive again, with new contents of some entries. All entries have to come, in the order of their bytes.
+class ZipRewriter {
+ public:
+  using Write = std::function<void(std::string_view bytes)>;
+  // The archive must outlive it.
+  ZipRewriter(const ZipArchive& archive, Write write) : archive_(archive), write_(std::move(write)), records_(archive.entries().size()) {}
+  // Writes an entry as it is, packed as it is.
+  void copy(const ZipEntry& entry);
+  // Writes an entry with what `content` writes. If that is what the entry holds, it keeps its packed bytes.
+  void replace(const ZipEntry& entry, const std::function<void(const Write&)>& content);
+  // Writes what stands behind all entries.
+  void end();
+
+ private:
+  void write_entry(const ZipEntry& entry, std::string_view packed, uint32_t sum, uint64_t size);
+  void write(std::string_view bytes);
+
+  const ZipArchive& archive_;
+  const Write write_;
+  std::vector<std::string> records_;  // of the directory
+  uint64_t written_ = 0;              // bytes
 };
 
 // An archive of these files, stored as they are. Throws ConfigError if it would have 4 GiB or more.

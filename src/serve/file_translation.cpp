@@ -5,7 +5,6 @@
 #include <limits>
 #include <mutex>
 
-#include "base/utf8.h"
 #include "formats/file_format.h"
 #include "formats/unit_file.h"
 #include "serve/directions.h"
@@ -13,47 +12,16 @@
 namespace starling {
 namespace {
 
-constexpr size_t kPiece = size_t{16} << 10;     // bytes that are in the queues at once
-constexpr size_t kDetected = size_t{20} << 10;  // bytes from which the language is detected
+constexpr size_t kPiece = size_t{16} << 10;  // bytes that are in the queues at once
 constexpr auto kTick = std::chrono::milliseconds(100);
 
-// A file of one text, or of many.
-struct OpenFile {
-  std::unique_ptr<UnitFile> file;
-  std::vector<TextUnit> pieces;  // without `file`
-  std::span<const TextUnit> units() const { return file ? file->units() : std::span<const TextUnit>(pieces); }
-  std::string assemble(std::span<const std::string> translations) const {
-    if (file) return file->assemble(translations);
-    std::string all;
-    for (const std::string& t : translations) all += t;
-    return all;
-  }
-};
-
-OpenFile open_file(const std::string& format, const std::string& bytes, const Languages& languages, uint64_t most_unpacked) {
-  OpenFile open;
-  open.file = open_unit_file(format, bytes, languages, most_unpacked);
-  if (open.file) return open;
-  if (const auto bad = invalid_utf8_offset(bytes))
-    throw ApiError(400, fmt::format("byte {} of the file does not belong to UTF-8; convert it, for instance with iconv -f cp1252", *bad));
-  const bool plain = format == "text";
-  for (size_t begin = bytes.starts_with("\xEF\xBB\xBF") ? 3 : 0; begin < bytes.size();) {
-    const size_t line = plain && bytes.size() - begin > kPiece ? bytes.find('\n', begin + kPiece) : std::string::npos;
-    const size_t end = line == std::string::npos ? bytes.size() : line + 1;
-    TextUnit& unit = open.pieces.emplace_back();
-    unit.text = bytes.substr(begin, end - begin);
-    unit.format = text_format(format);
-    begin = end;
-  }
-  return open;
-}
+struct FileStopped {};  // nobody waits for the translation any more
 
 bool alike(const TextUnit& a, const TextUnit& b) { return a.format == b.format && a.options == b.options; }
 
 std::string detected_language(std::span<const TextUnit> units, std::span<const Direction> directions, const std::string& target) {
   std::string words;
   for (const TextUnit& unit : units) {
-    if (words.size() > kDetected) break;
     words += Document(unit.text, unit.format, "", unit.options).words();
   }
   return detect_languages(words, possible_languages(directions, target)).front().language;
@@ -86,18 +54,18 @@ std::optional<JobResult> wait_for(ModelSet& models, const TextQuery& query, cons
 }
 
 // Translates units that are alike. Where the queue is full it waits for its turn, since nobody sends a file again for that.
-bool translate_units(ModelSet& models, const TextQuery& query, const JobOptions& options, double deadline, JobSize& size,
+void translate_units(ModelSet& models, const TextQuery& query, const JobOptions& options, double deadline, JobSize& size,
                      const FileWatch& watch, std::vector<std::string>& translations) {
   for (int refused_alone = 0;;) {
     const auto part = std::make_shared<JobSize>();
     auto result = wait_for(models, query, options, deadline, part, watch);
-    if (!result) return false;
+    if (!result) throw FileStopped();
     if (!result->error) {
       for (TranslatedText& t : result->texts) translations.push_back(std::move(t.text));
       size.sentences += part->sentences;
       size.characters += part->characters;
       size.pivoted += part->pivoted;
-      return true;
+      return;
     }
     // Where it is refused though nothing else waits, it would be for ever.
     const bool alone = std::ranges::all_of(models.all(), [](const auto& model) { return model->scheduler().queued() == 0; });
@@ -107,7 +75,7 @@ bool translate_units(ModelSet& models, const TextQuery& query, const JobOptions&
     const double again = serve_seconds() + std::clamp(result->error->retry_seconds, 1, 5);
     if (result->error->status != 429 || again >= deadline) throw *result->error;
     while (serve_seconds() < again) {
-      if (watch.stopped()) return false;
+      if (watch.stopped()) throw FileStopped();
       std::this_thread::sleep_for(kTick);
     }
   }
@@ -135,30 +103,36 @@ std::optional<std::string> translate_file(ModelSet& models, FileQuery file, JobO
     query.glossary = file.glossary;
     query.source = file.source;
     if (file.source == "auto") {
-      const OpenFile open = open_file(format, file.bytes, {"", query.target, {}}, most_unpacked);
-      query.source = detected_language(open.units(), directions, query.target);
+      const auto open = open_unit_file(format, file.bytes, {"", query.target, {}}, most_unpacked);
+      query.source = detected_language(open->first_units(), directions, query.target);
     }
-    const OpenFile open = open_file(format, std::move(file.bytes), {query.source, query.target, {}}, most_unpacked);
-    const std::span<const TextUnit> units = open.units();
-    double all = 1, done = 0;
-    for (const TextUnit& unit : units) all += static_cast<double>(unit.text.size());
-    std::vector<std::string> translations;
-    for (size_t i = 0; i < units.size();) {
-      size_t bytes = 0;
-      query.format = units[i].format;
-      query.document = units[i].options;
-      query.texts.clear();
-      for (const size_t first = i; i < units.size() && bytes < kPiece && alike(units[first], units[i]); ++i) {
-        query.texts.push_back(units[i].text);
-        bytes += units[i].text.size();
+    const auto open = open_unit_file(format, std::move(file.bytes), {query.source, query.target, {}}, most_unpacked);
+    const double all = 1 + static_cast<double>(open->text_bytes());
+    double done = 0;
+    const auto translate = [&](std::span<const TextUnit> units) {
+      std::vector<std::string> translations;
+      for (size_t i = 0; i < units.size();) {
+        size_t bytes = 0;
+        query.format = units[i].format;
+        query.document = units[i].options;
+        query.texts.clear();
+        for (const size_t first = i; i < units.size() && bytes < kPiece && alike(units[first], units[i]); ++i) {
+          query.texts.push_back(units[i].text);
+          bytes += units[i].text.size();
+        }
+        if (serve_seconds() > deadline)
+          throw ApiError(504, "the translation was not finished before the deadline; send a smaller file, or try again later");
+        translate_units(models, query, options, deadline, size, watch, translations);
+        done += static_cast<double>(bytes);
+        watch.share(done / all);
       }
-      if (serve_seconds() > deadline)
-        throw ApiError(504, "the translation was not finished before the deadline; send a smaller file, or try again later");
-      if (!translate_units(models, query, options, deadline, size, watch, translations)) return std::nullopt;
-      done += static_cast<double>(bytes);
-      watch.share(done / all);
-    }
-    return open.assemble(translations);
+      return translations;
+    };
+    std::string out;
+    open->translate(translate, [&](std::string_view bytes) { out += bytes; });
+    return out;
+  } catch (const FileStopped&) {
+    return std::nullopt;
   } catch (const ConfigError& e) {
     throw ApiError(400, e.what());
   } catch (const DataError& e) {

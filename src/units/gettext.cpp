@@ -11,6 +11,8 @@
 namespace starling {
 namespace {
 
+constexpr size_t kMostTranslations = 100;  // of a message; no language has more than six
+
 // Writes a text in quotes, each line in a line of its own.
 void write_quoted(std::string& out, const std::string& text, const std::string& line_end) {
   const size_t line = text.find('\n');
@@ -51,17 +53,19 @@ bool has_percent_argument(std::string_view text) { return text.find('%') != text
 }  // namespace
 
 Gettext::Gettext(std::string text, const Languages& languages)
-    : MessageFile(std::move(text)), languages_(languages), forms_(plural_forms_of(languages.target)) {
+    : MessageFile(std::move(text), false, ""), languages_(languages), forms_(plural_forms_of(languages.target)) {
   if (text_.find("charset=CHARSET") == std::string::npos || text_.find("charset=CHARSET") > 10'000) require_utf8();
   line_end_ = text_.find("\r\n") == std::string::npos ? "\n" : "\r\n";
-  read();
+  check();
 }
 
 void Gettext::read() {
+  forms_ = PluralForms(plural_forms_of(languages_.target));
   Entry entry;
   Value* value = nullptr;
   const auto finish = [&] {
-    if (entry.has_id) add(entry);
+    if (entry.has_id) add_entry(entry);
+    end_group();
     entry = {};
     value = nullptr;
   };
@@ -100,7 +104,7 @@ void Gettext::read_line(size_t line, size_t end, Entry& entry, Value*& value) {
     } else if (word == "msgid_plural" && entry.has_id) {
       value = &entry.plural;
       entry.has_plural = true;
-    } else if (word.starts_with("msgstr") && entry.has_id) {
+    } else if (word.starts_with("msgstr") && entry.has_id && entry.translations.size() < kMostTranslations) {
       value = &entry.translations.emplace_back(line, Value()).second;
     } else {
       refuse(line, fmt::format("\"{}\" should not stand here in a catalogue of gettext", bytes.substr(0, 40)));
@@ -132,7 +136,7 @@ void Gettext::read_quoted(size_t at, size_t end, Value& value) const {
   }
 }
 
-void Gettext::add(const Entry& entry) {
+void Gettext::add_entry(const Entry& entry) {
   if (entry.id.text.empty()) return add_header(entry);
   for (const auto& [line, value] : entry.translations)
     if (!value.text.empty()) return;  // translated

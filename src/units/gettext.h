@@ -25,10 +25,10 @@ class Gettext final : public MessageFile {
     std::vector<std::pair<size_t, Value>> translations;  // with the beginnings of their lines
     bool has_id = false, has_plural = false;
   };
-  void read();
+  void read() override;
   void read_line(size_t line, size_t end, Entry& entry, Value*& value);
   void read_quoted(size_t at, size_t end, Value& value) const;
-  void add(const Entry& entry);
+  void add_entry(const Entry& entry);
   void add_header(const Entry& entry);
   void set_field(const Value& header, const char* name, std::string_view unset, const std::string& value);
 

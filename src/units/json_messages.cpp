@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/ascii.h"
 
@@ -14,6 +15,9 @@ constexpr std::string_view kTextKeys[] = {"message", "defaultMessage"};
 constexpr std::string_view kOtherKeys[] = {"description", "placeholders", "comment", "context", "id",  "hash",
                                            "file",        "start",        "end",     "line",    "col", "developer_comment"};
 
+constexpr size_t kDeepestJson = 1000;   // containers within each other
+constexpr size_t kMostDescribing = 50;  // keys of an object that describes one message
+
 bool is_among(std::string_view word, std::span<const std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -23,7 +27,12 @@ bool is_among(std::string_view word, std::span<const std::string_view> words) {
 // Reads values one after the other; containers that are open are on a stack of its own.
 class JsonMessages::Reader {
  public:
-  Reader(JsonMessages& file, const Languages& languages) : file_(file), text_(file.text_), languages_(languages) {}
+  Reader(JsonMessages& file, const Languages& languages)
+      : file_(file),
+        text_(file.text_),
+        languages_(languages),
+        ascii_(std::ranges::all_of(text_, [](char c) { return static_cast<unsigned char>(c) < 0x80; }) &&
+               text_.find("\\u") != std::string::npos) {}
 
   void read() {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
@@ -42,9 +51,7 @@ class JsonMessages::Reader {
         fail(open_.empty() ? "the end" : open_.back().object ? "\",\" or \"}\"" : "\",\" or \"]\"");
       }
     }
-    bool ascii = std::all_of(text_.begin(), text_.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-    ascii = ascii && text_.find("\\u") != std::string::npos;
-    for (const String& s : strings_) add(s, ascii);
+    add_strings();
   }
 
  private:
@@ -52,13 +59,24 @@ class JsonMessages::Reader {
     bool object;
     size_t strings;  // how many there were before it
     std::string key;
-    bool describes = true, has_text = false, skipped = false;
+    bool skipped;
+    bool describes = object, has_text = false;
+    size_t keys = 0;
   };
   struct String {
     size_t begin, end;
     std::string value, key;
     size_t depth;
+    size_t key_begin = 0, key_end = 0;
     bool locale = false;  // the name of the file's language
+  };
+  // Texts whose keys differ by their plural category only, as i18next has them: key_one, key_other.
+  struct Plural {
+    std::string base;
+    size_t depth = 0, end = 0;  // of the last one
+    std::vector<std::string> categories;
+    String other = {};
+    Fragments fragments;  // of "other"
   };
 
   char here() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -78,8 +96,10 @@ class JsonMessages::Reader {
     if (c == '{' || c == '[') {
       const bool within = !open_.empty();
       const bool skipped = within && (open_.back().skipped || open_.back().key.starts_with("@"));
+      if (open_.size() == kDeepestJson) file_.refuse(at_, fmt::format("this is deeper than {} levels", kDeepestJson));
       ++at_;
-      open_.push_back({c == '{', strings_.size(), "", true, false, skipped});
+      open_.push_back({c == '{', strings_.size(), "", skipped});
+      describing_ += open_.back().describes;
       skip_blanks();
       if (here() == (c == '{' ? '}' : ']')) {
         close();
@@ -94,10 +114,11 @@ class JsonMessages::Reader {
       const std::string key = open_.empty() ? "" : open_.back().key;
       const bool skipped = !open_.empty() && open_.back().skipped;
       if (key == "@@locale")
-        strings_.push_back({begin, at_, std::move(value), key, open_.size(), true});
+        strings_.push_back({begin, at_, std::move(value), key, open_.size(), 0, 0, true});
       else if (!skipped && !key.starts_with("@"))
-        strings_.push_back({begin, at_, std::move(value), key, open_.size(), false});
+        strings_.push_back({begin, at_, std::move(value), key, open_.size(), key_begin_, key_end_, false});
       if (!open_.empty()) open_.back().has_text |= is_among(key, kTextKeys);
+      if (describing_ == 0) add_strings();
       return false;
     }
     const size_t end = std::min(text_.find_first_of(",]} \t\r\n", at_), text_.size());
@@ -113,8 +134,11 @@ class JsonMessages::Reader {
     skip_blanks();
     if (here() != '"') fail("a key in quotes");
     Container& object = open_.back();
+    key_begin_ = at_;
     object.key = read_string();
-    object.describes = object.describes && (is_among(object.key, kTextKeys) || is_among(object.key, kOtherKeys));
+    key_end_ = at_;
+    const bool describes = (is_among(object.key, kTextKeys) || is_among(object.key, kOtherKeys)) && ++object.keys <= kMostDescribing;
+    if (object.describes && !describes) object.describes = false, --describing_;
     skip_blanks();
     if (here() != ':') fail("\":\"");
     ++at_;
@@ -123,12 +147,52 @@ class JsonMessages::Reader {
   // Of an object that describes a message only its text is one.
   void close() {
     const Container& object = open_.back();
-    if (object.object && object.describes && object.has_text)
+    describing_ -= object.describes;
+    if (object.describes && object.has_text)
       strings_.erase(std::remove_if(strings_.begin() + static_cast<ptrdiff_t>(object.strings), strings_.end(),
                                     [&](const String& s) { return s.depth != open_.size() || !is_among(s.key, kTextKeys); }),
                      strings_.end());
     open_.pop_back();
     ++at_;
+    if (describing_ == 0) add_strings();
+    if (describing_ == 0) end_plural();
+  }
+
+  // Adds strings, once it is known whether their objects describe messages.
+  void add_strings() {
+    for (const String& s : strings_) {
+      const size_t mark = s.key.rfind('_');
+      const std::string base = s.key.substr(0, mark), category = mark == std::string::npos ? "" : s.key.substr(mark + 1);
+      const bool counts = is_plural_category(category) && !base.ends_with("_ordinal");
+      if (!plural_.categories.empty() && (!counts || base != plural_.base || s.depth != plural_.depth)) end_plural();
+      Fragments fragments = add(s);
+      if (counts) {
+        plural_.base = base, plural_.depth = s.depth, plural_.end = s.end;
+        plural_.categories.push_back(category);
+        if (category == "other") plural_.other = s, plural_.fragments = std::move(fragments);
+      } else {
+        file_.end_group();
+      }
+    }
+    strings_.clear();
+  }
+
+  // Adds the texts of plural categories that the target language needs beside those that are there, with the text of "other".
+  void end_plural() {
+    const Plural plural = std::exchange(plural_, {});
+    const String& other = plural.other;
+    const std::string written = text_.substr(other.key_begin, other.key_end - other.key_begin);
+    if (plural.categories.size() > 1 && !plural.fragments.empty() && written.ends_with("_other\"")) {
+      const size_t before = text_.find_last_not_of(" \t\r\n", other.key_begin - 1) + 1;
+      const std::string blanks = text_.substr(before, other.key_begin - before),
+                        colon = text_.substr(other.key_end, other.begin - other.key_end);
+      for (const std::string_view category : missing_categories(file_.categories_, plural.categories)) {
+        const std::string_view base = std::string_view(written).substr(0, written.rfind('_') + 1);
+        file_.insert(plural.end, fmt::format(",{}{}{}\"{}", blanks, base, category, colon));
+        replace_value(plural.end, plural.end, plural.fragments);
+      }
+    }
+    file_.end_group();
   }
 
   std::string read_string() {
@@ -158,14 +222,17 @@ class JsonMessages::Reader {
     return value;
   }
 
-  void add(const String& s, bool ascii) {
+  Fragments add(const String& s) {
     Fragments fragments;
     if (s.locale && !languages_.target.empty())
       fragments = {{with_underscore(languages_.target)}};
     else if (!s.locale)
       fragments = file_.message(s.value, {});
-    if (fragments.empty()) return;
-    file_.replace_value(s.begin, s.end, std::move(fragments), [ascii](std::string& out, const std::string& value) {
+    if (!fragments.empty()) replace_value(s.begin, s.end, fragments);
+    return fragments;
+  }
+  void replace_value(size_t begin, size_t end, Fragments fragments) {
+    file_.replace_value(begin, end, std::move(fragments), [ascii = ascii_](std::string& out, const std::string& value) {
       std::string escaped;
       for (const char c : value) {
         if (append_escape(escaped, c)) continue;
@@ -185,12 +252,19 @@ class JsonMessages::Reader {
   const Languages& languages_;
   std::vector<Container> open_;
   std::vector<String> strings_;
+  Plural plural_;
+  size_t key_begin_ = 0, key_end_ = 0;  // of the last key
+  const bool ascii_;                    // the file writes other characters as escapes
+  size_t describing_ = 0;               // containers that are open and may describe a message
   size_t at_ = 0;
 };
 
-JsonMessages::JsonMessages(std::string text, const Languages& languages) : MessageFile(std::move(text)) {
+JsonMessages::JsonMessages(std::string text, const Languages& languages)
+    : MessageFile(std::move(text), true, languages.target), languages_(languages) {
   require_utf8();
-  Reader(*this, languages).read();
+  check();
 }
+
+void JsonMessages::read() { Reader(*this, languages_).read(); }
 
 }  // namespace starling

@@ -12,6 +12,9 @@ class JsonMessages final : public MessageFile {
 
  private:
   class Reader;
+  void read() override;
+
+  const Languages languages_;
 };
 
 }  // namespace starling

@@ -54,10 +54,14 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 
 }  // namespace
 
-Properties::Properties(std::string text)
-    : MessageFile(std::move(text)),
+Properties::Properties(std::string text, const Languages& languages)
+    : MessageFile(std::move(text), true, languages.target),
       latin1_(invalid_utf8_offset(text_).has_value()),
       ascii_(latin1_ || std::none_of(text_.begin(), text_.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
+  check();
+}
+
+void Properties::read() {
   for (size_t at = text_.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text_.size();) {
     while (at < text_.size() && is_ascii_space(text_[at])) ++at;
     const bool comment = at < text_.size() && (text_[at] == '#' || text_[at] == '!');
@@ -69,12 +73,13 @@ Properties::Properties(std::string text)
         ++end;
     }
     end = std::min(end, text_.size());
-    if (!comment) add(at, end);
+    if (!comment) add_value(at, end);
+    end_group();
     at = end;
   }
 }
 
-void Properties::add(size_t begin, size_t end) {
+void Properties::add_value(size_t begin, size_t end) {
   size_t at = begin;
   for (; at < end && text_[at] != '=' && text_[at] != ':' && !is_ascii_space(text_[at]); ++at) at += text_[at] == '\\';
   while (at < end && (text_[at] == ' ' || text_[at] == '\t')) ++at;
@@ -124,8 +129,12 @@ std::string Properties::value_of(std::string_view bytes) const {
   return value;
 }
 
-AppleStrings::AppleStrings(std::string text) : MessageFile(std::move(text)) {
+AppleStrings::AppleStrings(std::string text, const Languages& languages) : MessageFile(std::move(text), true, languages.target) {
   require_utf8();
+  check();
+}
+
+void AppleStrings::read() {
   for (size_t at = skip_blanks(text_.starts_with("\xEF\xBB\xBF") ? 3 : 0); at < text_.size(); at = skip_blanks(at)) {
     std::string key, value;
     at = skip_blanks(read_word(at, key));
@@ -143,6 +152,7 @@ AppleStrings::AppleStrings(std::string text) : MessageFile(std::move(text)) {
           out += '"';
         });
     }
+    end_group();
     ++at;
   }
 }

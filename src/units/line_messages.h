@@ -8,10 +8,11 @@ namespace starling {
 class Properties final : public MessageFile {
  public:
   /// Takes UTF-8 or Latin-1, with \uXXXX for other characters. Any text is one.
-  explicit Properties(std::string text);
+  Properties(std::string text, const Languages& languages);
 
  private:
-  void add(size_t begin, size_t end);
+  void read() override;
+  void add_value(size_t begin, size_t end);
   std::string value_of(std::string_view bytes) const;
   bool latin1_, ascii_;
 };
@@ -19,9 +20,10 @@ class Properties final : public MessageFile {
 class AppleStrings final : public MessageFile {
  public:
   /// Throws DataError with the line for what is neither a comment nor a key and its value.
-  explicit AppleStrings(std::string text);
+  AppleStrings(std::string text, const Languages& languages);
 
  private:
+  void read() override;
   size_t skip_blanks(size_t at) const;
   size_t read_word(size_t at, std::string& word) const;
 };

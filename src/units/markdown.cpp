@@ -386,14 +386,19 @@ class Markdown::Leaf {
   bool escapes_ = false;  // brackets that are text have to be escaped
 };
 
-Markdown::Markdown(std::string text) : EditedFile(std::move(text)) {
+Markdown::Markdown(std::string text) : EditedFile(std::move(text), true) {
   require_utf8();
-  const MarkdownScan scan = scan_markdown(text_);
-  for (const MarkdownLeaf& leaf : scan.leaves)
+  check();
+}
+
+void Markdown::read() {
+  scan_markdown(text_, [&](const MarkdownLeaf& leaf, const std::vector<Range>& hidden) {
     if (leaf.kind == MarkdownLeaf::html)
       add_html(leaf);
     else
-      Leaf(*this, leaf, scan.hidden).add();
+      Leaf(*this, leaf, hidden).add();
+    end_group();
+  });
 }
 
 // Adds a block of HTML if nothing but space stands between its lines, such as marks of a quotation.

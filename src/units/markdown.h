@@ -14,6 +14,7 @@ class Markdown final : public EditedFile {
 
  private:
   class Leaf;
+  void read() override;
   void add_html(const MarkdownLeaf& leaf);
 };
 

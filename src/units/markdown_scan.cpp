@@ -3,6 +3,7 @@
 #include <md4c.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "base/ascii.h"
 #include "base/error.h"
@@ -149,12 +150,13 @@ class Hider {
 // A row such as |-|:-:|, below the head of a table: md4c wants three characters a column, so dashes are added.
 class TableRules {
  public:
-  std::string widen(std::string_view text) {
+  std::string widen(std::string text) {
+    if (text.find('|') == std::string::npos) return text;
     std::string wide;
     std::string_view head;
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-      const std::string_view line = text.substr(at, end - at);
+      const std::string_view line = std::string_view(text).substr(at, end - at);
       const bool rule = head.find('|') != head.npos && line.find('|') != line.npos && line.find('-') != line.npos &&
                         line.find_first_not_of("|-: \t\r\n>") == line.npos;
       for (size_t i = 0; i < line.size(); ++i) {
@@ -181,7 +183,9 @@ class TableRules {
 struct Reader {
   std::string_view text;
   const TableRules& rules;
-  MarkdownScan scan;
+  const std::vector<Range>& hidden;
+  const SeeMarkdown& see;
+  std::exception_ptr failed;  // md4c is written in C, which no exception may cross
   std::vector<MarkdownEvent> events;
   std::vector<MD_BLOCKTYPE> blocks;
 
@@ -190,13 +194,18 @@ struct Reader {
     if (events.empty()) return;
     const MD_BLOCKTYPE block = blocks.empty() ? MD_BLOCK_P : blocks.back();
     const bool cell = block == MD_BLOCK_TD || block == MD_BLOCK_TH;
-    if (block != MD_BLOCK_CODE)
-      scan.leaves.push_back({block == MD_BLOCK_H      ? MarkdownLeaf::heading
-                             : cell                   ? MarkdownLeaf::cell
-                             : block == MD_BLOCK_HTML ? MarkdownLeaf::html
-                                                      : MarkdownLeaf::paragraph,
-                             std::move(events)});
+    MarkdownLeaf leaf{block == MD_BLOCK_H      ? MarkdownLeaf::heading
+                      : cell                   ? MarkdownLeaf::cell
+                      : block == MD_BLOCK_HTML ? MarkdownLeaf::html
+                                               : MarkdownLeaf::paragraph,
+                      std::move(events)};
     events.clear();
+    if (block == MD_BLOCK_CODE || failed) return;
+    try {
+      see(leaf, hidden);
+    } catch (...) {
+      failed = std::current_exception();
+    }
   }
   void add(MarkdownEvent::Kind kind, char span, const char* bytes = nullptr, size_t size = 0) {
     MarkdownEvent event{kind, span};
@@ -246,22 +255,22 @@ MarkdownEvent::Kind kind_of(MD_TEXTTYPE type) {
 
 }  // namespace
 
-MarkdownScan scan_markdown(std::string_view text) {
-  MarkdownScan scan;
+void scan_markdown(std::string_view text, const SeeMarkdown& see) {
+  std::vector<Range> hidden;
   TableRules rules;
-  const std::string shown = rules.widen(Hider(text, scan.hidden).hide());
-  Reader reader{shown, rules, std::move(scan), {}, {}};
+  const std::string shown = rules.widen(Hider(text, hidden).hide());
+  Reader reader{shown, rules, hidden, see, nullptr, {}, {}};
   MD_PARSER parser{};
   parser.flags = MD_DIALECT_GITHUB | MD_FLAG_LATEXMATHSPANS;
   parser.enter_block = [](MD_BLOCKTYPE type, void*, void* to) {
     static_cast<Reader*>(to)->finish();
     static_cast<Reader*>(to)->blocks.push_back(type);
-    return 0;
+    return static_cast<int>(static_cast<Reader*>(to)->failed != nullptr);
   };
   parser.leave_block = [](MD_BLOCKTYPE, void*, void* to) {
     static_cast<Reader*>(to)->finish();
     static_cast<Reader*>(to)->blocks.pop_back();
-    return 0;
+    return static_cast<int>(static_cast<Reader*>(to)->failed != nullptr);
   };
   parser.enter_span = [](MD_SPANTYPE type, void*, void* to) {
     static_cast<Reader*>(to)->add(MarkdownEvent::enter, letter_of(type));
@@ -275,8 +284,9 @@ MarkdownScan scan_markdown(std::string_view text) {
     static_cast<Reader*>(to)->add(kind_of(type), 0, bytes, size);
     return 0;
   };
-  CHECK(md_parse(shown.data(), static_cast<MD_SIZE>(shown.size()), &parser, &reader) == 0, "md4c could not read {} bytes", shown.size());
-  return std::move(reader.scan);
+  const int status = md_parse(shown.data(), static_cast<MD_SIZE>(shown.size()), &parser, &reader);
+  if (reader.failed) std::rethrow_exception(reader.failed);
+  CHECK(status == 0, "md4c could not read {} bytes", shown.size());
 }
 
 }  // namespace starling

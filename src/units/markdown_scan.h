@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,12 +26,8 @@ struct MarkdownLeaf {
   std::vector<MarkdownEvent> events;
 };
 
-struct MarkdownScan {
-  std::vector<MarkdownLeaf> leaves;
-  std::vector<Range> hidden;  // bytes that were hidden, in order
-};
-
-/// Takes a file in UTF-8 of less than 4 GiB.
-MarkdownScan scan_markdown(std::string_view text);
+/// Calls `see` with each leaf of a file in UTF-8 of less than 4 GiB, and with the bytes of the file that were hidden, in order.
+using SeeMarkdown = std::function<void(const MarkdownLeaf& leaf, const std::vector<Range>& hidden)>;
+void scan_markdown(std::string_view text, const SeeMarkdown& see);
 
 }  // namespace starling

@@ -218,20 +218,35 @@ void MessageFile::add_argument(UnitText& unit, std::string_view argument, int de
     return unit.add_single(std::string(argument));
   }
   const bool counts = argument.substr(0, cases).find("select,") == std::string_view::npos;
+  const bool plural = counts && argument.substr(0, cases).find("selectordinal") == std::string_view::npos;
   Fragments fragments;
+  std::vector<std::string> there;  // names of branches
+  std::optional<Fragment> other;   // the text of the branch of that name
+  std::string_view between = " ";  // before its name
   size_t done = 0;
   for (size_t at = argument.find('{', cases); at < argument.size(); at = argument.find('{', at)) {
     const size_t end = braces_end(argument, at);
     if (end == std::string_view::npos) break;
-    const std::string_view inner = argument.substr(at + 1, end - at - 2);
+    const std::string_view inner = argument.substr(at + 1, end - at - 2), head = argument.substr(done, at - done);
     UnitText text = read_icu(inner, counts, depth + 1);
     fragments.push_back({std::string(argument.substr(done, at + 1 - done))});
+    Fragment content;
     if (text.has_words() || text.has_nested())
-      fragments.back().unit = add_icu_unit(std::move(text));
+      content.unit = add_icu_unit(std::move(text));
     else
-      fragments.back().bytes += inner;
+      content.bytes = inner;
+    const std::string_view blanks = head.substr(std::min<size_t>(1, head.size())), name = without_blanks(blanks);
+    there.emplace_back(name.substr(name.find_last_of(" \t\r\n,") + 1));
+    if (there.back() == "other") other = content, between = blanks.substr(0, blanks.find_first_not_of(" \t\r\n"));
+    fragments.push_back(std::move(content));
     done = end - 1;
     at = end;
+  }
+  if (plural && other && there.size() > 1) {
+    for (const std::string_view category : missing_categories(categories_, there)) {
+      fragments.push_back({fmt::format("}}{}{} {{", between, category)});
+      fragments.push_back(*other);
+    }
   }
   fragments.push_back({std::string(argument.substr(done))});
   unit.add_single(std::move(fragments));

@@ -4,13 +4,16 @@
 #include <string>
 #include <string_view>
 
+#include "units/plural_categories.h"
 #include "units/unit_text.h"
 
 namespace starling {
 
 class MessageFile : public EditedFile {
  protected:
-  using EditedFile::EditedFile;
+  /// `target`: the language whose plural categories messages get, if it is known.
+  MessageFile(std::string bytes, bool in_place, std::string_view target)
+      : EditedFile(std::move(bytes), in_place), categories_(plural_categories_of(target)) {}
 
   /// How messages are written besides what all files have in common.
   struct Syntax {
@@ -19,6 +22,8 @@ class MessageFile : public EditedFile {
   };
   /// Returns a message as fragments with the units of its texts, as they stand in the value; empty if there is nothing to translate.
   Fragments message(std::string_view value, const Syntax& syntax);
+
+  const std::vector<std::string_view> categories_;  // of the target language
 
  private:
   Fragments add_plain(std::string_view value, const Syntax& syntax);

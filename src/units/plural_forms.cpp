@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "text/language_codes.h"
 #include "text/languages.h"
 
 namespace starling {
@@ -122,7 +123,8 @@ class Evaluator {
 std::string plural_forms_of(std::string_view language) {
   std::string code(language);
   for (char& c : code) c = c == '_' ? '-' : ascii_lower(c);
-  for (const std::string& name : {code, main_language(language)})
+  const std::string main = main_language(language);
+  for (const std::string& name : {code, main, two_letter_language(main)})
     for (const Family& family : kFamilies)
       if (!name.empty() && family.languages.find(" " + name + " ") != std::string_view::npos) return std::string(family.forms);
   return "nplurals=2; plural=(n != 1);";

@@ -115,10 +115,12 @@ void UnitText::close(size_t pair, std::string bytes) {
 
 bool UnitText::has_words() const { return has_letter(words_); }
 
-bool UnitText::has_nested() const {
-  return std::any_of(parts_.begin(), parts_.end(), [](const Fragments& fragments) {
-    return std::any_of(fragments.begin(), fragments.end(), [](const Fragment& f) { return f.unit != SIZE_MAX; });
-  });
+std::vector<size_t> UnitText::nested() const {
+  std::vector<size_t> units;
+  for (const Fragments& fragments : parts_)
+    for (const Fragment& fragment : fragments)
+      if (fragment.unit != SIZE_MAX) units.push_back(fragment.unit);
+  return units;
 }
 
 TextUnit UnitText::unit(SentenceEnds ends) const {
@@ -178,10 +180,17 @@ void UnitText::append(std::string& out, std::string_view translation, const Enco
 }
 
 size_t EditedFile::add_unit(UnitText text, SentenceEnds ends, UnitText::Encode encode) {
-  units_.push_back(text.unit(ends));
+  const size_t number = add(text.unit(ends));
   texts_.push_back(std::move(text));
   encodes_.push_back(std::move(encode));
-  return units_.size() - 1;
+  return number;
+}
+
+void EditedFile::replace_value(size_t begin, size_t end, Fragments fragments, WriteValue write) {
+  size_t bytes = sizeof(Edit);
+  for (const Fragment& fragment : fragments) bytes += sizeof fragment + fragment.bytes.size();
+  count_held(bytes);
+  edits_.push_back({begin, end, std::move(fragments), std::move(write)});
 }
 
 void EditedFile::append_unit(std::string& out, size_t unit, std::span<const std::string> translations) const {
@@ -189,17 +198,31 @@ void EditedFile::append_unit(std::string& out, size_t unit, std::span<const std:
                       [&](std::string& to, size_t nested) { append_unit(to, nested, translations); });
 }
 
-std::string EditedFile::assemble(std::span<const std::string> translations) const {
-  CHECK(translations.size() == units_.size(), "{} translations of {} units", translations.size(), units_.size());
-  std::vector<size_t> order(edits_.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return edits_[a].begin < edits_[b].begin; });
+bool EditedFile::is_unchanged(const Edit& edit, std::span<const std::string> translations) const {
+  std::vector<size_t> units;
+  for (const Fragment& fragment : edit.fragments)
+    if (fragment.unit != SIZE_MAX) units.push_back(fragment.unit);
+  if (units.empty() || edit.begin == edit.end) return false;
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (translations[units[i]] != group()[units[i]].text) return false;
+    for (const size_t unit : texts_[units[i]].nested()) units.push_back(unit);
+  }
+  return true;
+}
+
+void EditedFile::write_group(std::span<const std::string> translations, bool last) {
+  std::ranges::stable_sort(edits_, {}, &Edit::begin);
   std::string out;
-  size_t done = 0;
-  for (const size_t i : order) {
-    const Edit& edit = edits_[i];
-    CHECK(edit.begin >= done && edit.end >= edit.begin, "the places at bytes {} and {} overlap", done, edit.begin);
-    out.append(text_, done, edit.begin - done);
+  for (const Edit& edit : edits_) {
+    if (in_place_ && is_unchanged(edit, translations)) continue;
+    CHECK(edit.begin >= done_ && edit.end >= edit.begin, "the places at bytes {} and {} overlap", done_, edit.begin);
+    if (edit.begin - done_ > out.size()) {  // a long way to the next place
+      write(out);
+      out.clear();
+      write(std::string_view(text_).substr(done_, edit.begin - done_));
+    } else {
+      out.append(text_, done_, edit.begin - done_);
+    }
     std::string value;
     std::string& to = edit.write ? value : out;
     for (const Fragment& fragment : edit.fragments) {
@@ -207,10 +230,21 @@ std::string EditedFile::assemble(std::span<const std::string> translations) cons
       if (fragment.unit != SIZE_MAX) append_unit(to, fragment.unit, translations);
     }
     if (edit.write) edit.write(out, value);
-    done = edit.end;
+    done_ = edit.end;
   }
-  out.append(text_, done);
-  return out;
+  write(out);
+  if (last) write(std::string_view(text_).substr(done_));
+}
+
+void EditedFile::drop_group() {
+  texts_.clear();
+  encodes_.clear();
+  edits_.clear();
+}
+
+void EditedFile::restart() {
+  drop_group();
+  done_ = 0;
 }
 
 void EditedFile::refuse(size_t at, const std::string& why) const {

@@ -45,8 +45,9 @@ class UnitText {
 
   /// Returns whether there is something to translate.
   bool has_words() const;
-  /// Returns whether a fragment names another unit.
-  bool has_nested() const;
+  /// Returns the units that fragments name.
+  std::vector<size_t> nested() const;
+  bool has_nested() const { return !nested().empty(); }
   TextUnit unit(SentenceEnds ends) const;
   /// Appends the unit's translation as the file has it; `nested` appends that of another unit, which a fragment names.
   void append(std::string& out, std::string_view translation, const Encode& encode,
@@ -63,21 +64,18 @@ class UnitText {
 
 /// A file in which some places are replaced and everything else stays byte for byte.
 class EditedFile : public UnitFile {
- public:
-  std::string assemble(std::span<const std::string> translations) const override;
-
  protected:
-  explicit EditedFile(std::string bytes) : text_(std::move(bytes)) {}
+  /// `in_place`: translations stand where their texts stood, and a text that is its own translation keeps its bytes.
+  EditedFile(std::string bytes, bool in_place) : text_(std::move(bytes)), in_place_(in_place) {}
 
-  /// Adds a unit and returns its number.
+  /// Adds a unit and returns its number, which holds until the next end_group().
   size_t add_unit(UnitText text, SentenceEnds ends, UnitText::Encode encode);
-  /// Replaces bytes of the file. Places do not overlap; of several at the same byte the first comes first.
-  void replace(size_t begin, size_t end, Fragments fragments) { edits_.push_back({begin, end, std::move(fragments)}); }
+  /// Replaces bytes of the file, behind those of the groups before. Places do not overlap; of several at the same byte the first comes
+  /// first.
+  void replace(size_t begin, size_t end, Fragments fragments) { replace_value(begin, end, std::move(fragments), nullptr); }
   /// The same for a value, whose new text `write` appends as the file has it, with its quotes and escapes.
-  using Write = std::function<void(std::string& out, const std::string& value)>;
-  void replace_value(size_t begin, size_t end, Fragments fragments, Write write) {
-    edits_.push_back({begin, end, std::move(fragments), std::move(write)});
-  }
+  using WriteValue = std::function<void(std::string& out, const std::string& value)>;
+  void replace_value(size_t begin, size_t end, Fragments fragments, WriteValue write);
   void insert(size_t at, std::string bytes) { replace(at, at, {{std::move(bytes)}}); }
   /// Throws DataError that begins with the line of a byte.
   [[noreturn]] void refuse(size_t at, const std::string& why) const;
@@ -89,13 +87,19 @@ class EditedFile : public UnitFile {
   struct Edit {
     size_t begin, end;
     Fragments fragments;
-    Write write = nullptr;
+    WriteValue write;
   };
+  void write_group(std::span<const std::string> translations, bool last) override;
+  void drop_group() override;
+  void restart() override;
+  bool is_unchanged(const Edit& edit, std::span<const std::string> translations) const;
   void append_unit(std::string& out, size_t unit, std::span<const std::string> translations) const;
 
-  std::vector<UnitText> texts_;  // of the units
+  std::vector<UnitText> texts_;  // of the units of a group
   std::vector<UnitText::Encode> encodes_;
   std::vector<Edit> edits_;
+  size_t done_ = 0;  // bytes of the file that are written
+  const bool in_place_;
 };
 
 }  // namespace starling

@@ -24,38 +24,42 @@ bool is_any_of(std::string_view word, std::initializer_list<std::string_view> wo
 
 // What an element says of itself and what is in it: attributes that are inherited.
 struct Inherited {
-  size_t last;  // token of the element
+  size_t depth;  // of the element
   bool translated, preserve;
 };
 
 }  // namespace
 
-Xliff::Xliff(std::string text, const Languages& languages) : XmlFile(std::move(text)), languages_(languages) {
-  std::vector<Inherited> within{{tokens_.size(), true, false}};
+Xliff::Xliff(std::string text, const Languages& languages) : XmlFile(std::move(text), false, ""), languages_(languages) { check(); }
+
+void Xliff::read() {
+  std::vector<Inherited> within{{0, true, false}};
   bool found = false;
-  for (size_t i = 0; i < tokens_.size(); ++i) {
-    while (within.size() > 1 && i > within.back().last) within.pop_back();
-    if (!is_element(i)) continue;
-    const std::string_view element = name(i);
-    const std::string space = attribute(i, "xml:space"), translate = attribute(i, "translate");
+  for (rewind(); next(); end_group()) {
+    while (within.back().depth > depth()) within.pop_back();
+    if (!is_element(0)) continue;
+    const std::string element(name(0)), space = attribute(0, "xml:space"), translate = attribute(0, "translate");
     const bool preserve = space.empty() ? within.back().preserve : space == "preserve";
     const bool translated = translate.empty() ? within.back().translated : translate != "no";
     if (element == "xliff") {
       found = true;
-      if (attribute_place(i, "srcLang")) {
-        check_language(i, "srcLang", languages.source, "--source-language");
-        set_target_language(i, "trgLang");
+      if (attribute_place(0, "srcLang")) {
+        check_language(0, "srcLang", languages_.source, "--source-language");
+        set_target_language(0, "trgLang");
       }
-    } else if (element == "file" && attribute_place(i, "source-language")) {
-      check_language(i, "source-language", languages.source, "--source-language");
-      set_target_language(i, "target-language");
+    } else if (element == "file" && attribute_place(0, "source-language")) {
+      check_language(0, "source-language", languages_.source, "--source-language");
+      set_target_language(0, "target-language");
     }
-    if (opens(i) && translated && element == "trans-unit") add_unit_1(i, preserve);
-    if (opens(i) && translated && element == "unit") add_segments_2(i, preserve);
-    if (is_any_of(element, {"trans-unit", "unit", "bin-unit", "header", "note", "notes", "skeleton"}))
-      i = last_of(i);
-    else if (opens(i))
-      within.push_back({last_of(i), translated, preserve});
+    if (!opens(0)) continue;
+    if (translated && element == "trans-unit")
+      take_element(), add_unit_1(preserve);
+    else if (translated && element == "unit")
+      take_element(), add_segments_2(preserve);
+    else if (is_any_of(element, {"trans-unit", "unit", "bin-unit", "header", "note", "notes", "skeleton"}))
+      skip_element();
+    else
+      within.push_back({depth(), translated, preserve});
   }
   if (!found) refuse(0, "there is no element <xliff>, so this is not XLIFF; choose another --format");
 }
@@ -67,7 +71,8 @@ void Xliff::set_target_language(size_t element, const char* name) {
     check_language(element, name, languages_.target, "--target-language");
 }
 
-void Xliff::add_unit_1(size_t unit, bool preserve) {
+void Xliff::add_unit_1(bool preserve) {
+  const size_t unit = 0;
   const auto source = child(unit, "source"), segmented = child(unit, "seg-source"), target = child(unit, "target");
   if (!source) refuse(begin_of(unit), "this <trans-unit> has no <source>");
   const size_t from = segmented.value_or(*source);
@@ -95,7 +100,8 @@ void Xliff::fill_segments(size_t from, size_t target, bool preserve) {
   }
 }
 
-void Xliff::add_segments_2(size_t unit, bool preserve) {
+void Xliff::add_segments_2(bool preserve) {
+  const size_t unit = 0;
   for (const size_t segment : children(unit)) {
     if (name(segment) != "segment") continue;
     const auto source = child(segment, "source"), target = child(segment, "target");

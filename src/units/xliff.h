@@ -11,9 +11,10 @@ class Xliff final : public XmlFile {
   Xliff(std::string text, const Languages& languages);
 
  private:
+  void read() override;
   void set_target_language(size_t element, const char* name);
-  void add_unit_1(size_t unit, bool preserve);
-  void add_segments_2(size_t unit, bool preserve);
+  void add_unit_1(bool preserve);
+  void add_segments_2(bool preserve);
   void fill_segments(size_t from, size_t target, bool preserve);
   // Adds the target of an element, with the text of `from`; `target` is what it has.
   void add_target(size_t element, size_t from, std::optional<size_t> target, std::string_view attributes, bool preserve);

@@ -47,7 +47,8 @@ std::string xml_text(std::string_view xml) {
 
 void encode_xml(std::string& out, UnitText::Place, std::string_view text) { append_escaped(out, text); }
 
-XmlFile::XmlFile(std::string bytes) : MessageFile(std::move(bytes)) {
+XmlFile::XmlFile(std::string bytes, bool in_place, std::string_view target)
+    : MessageFile(std::move(bytes), in_place, target), scanner_("") {
   require_utf8();
   for (size_t at = text_.find("<!ENTITY "); at != std::string::npos; at = text_.find("<!ENTITY ", at + 1)) {
     const std::string_view rest = trimmed(std::string_view(text_).substr(at + 9, 1000), " \t\r\n");
@@ -55,28 +56,64 @@ XmlFile::XmlFile(std::string bytes) : MessageFile(std::move(bytes)) {
     const std::string_view value = trimmed(rest.substr(name.size(), rest.find('>') - name.size()), " \t\r\n\"'");
     if (xml_text(value) != html_entity(fmt::format("&{};", name)).text) declared_.emplace(name);
   }
-  tokens_ = scan_xml(text_, {{}, {}, {}, false});
-  std::vector<size_t> open;
-  for (size_t i = 0; i < tokens_.size(); ++i) {
-    const HtmlToken& token = tokens_[i];
-    const std::string_view token_bytes = bytes_of(i);
-    if (!token.name.empty() && !quotes_match(token_bytes)) refuse(token.begin, fmt::format("a quote of <{}> is not closed", token.name));
-    if (token.kind == HtmlToken::text) {
-      if (const size_t angle = token_bytes.find('<'); angle != std::string_view::npos)
-        refuse(token.begin + angle, "this \"<\" begins no tag; write &lt; for the character");
-    } else if (token.kind == HtmlToken::open) {
-      open.push_back(i);
-    } else if (token.kind == HtmlToken::close) {
-      if (open.empty()) refuse(token.begin, fmt::format("</{}> closes no element", token.name));
-      if (token.partner != open.back())
-        refuse(token.begin, fmt::format("</{}> comes before the end of <{}>, which it would close", token.name, tokens_[open.back()].name));
-      open.pop_back();
-    } else if ((token_bytes.starts_with("<!--") && !token_bytes.ends_with("-->")) ||
-               (token_bytes.starts_with(kCdata) && !token_bytes.ends_with("]]>")) || !token_bytes.ends_with(">")) {
-      refuse(token.begin, fmt::format("\"{}\" has no end", token_bytes.substr(0, 9)));
-    }
+}
+
+void XmlFile::rewind() {
+  scanner_ = XmlTokens(text_);
+  open_.clear();
+}
+
+// Returns the name in the tag that begins at a byte.
+std::string_view XmlFile::name_at(size_t tag) const {
+  const std::string_view rest = std::string_view(text_).substr(tag + 1);
+  return rest.substr(0, rest.find_first_of(" \t\r\n\f\v/>"));
+}
+
+std::optional<HtmlToken> XmlFile::read_token() {
+  std::optional<HtmlToken> token = scanner_.next();
+  if (!token) {
+    if (!open_.empty()) refuse(open_.back(), fmt::format("<{}> is not closed", name_at(open_.back())));
+    return token;
   }
-  if (!open.empty()) refuse(tokens_[open.back()].begin, fmt::format("<{}> is not closed", tokens_[open.back()].name));
+  const std::string_view bytes = std::string_view(text_).substr(token->begin, token->end - token->begin);
+  if (!token->name.empty() && !quotes_match(bytes)) refuse(token->begin, fmt::format("a quote of <{}> is not closed", token->name));
+  if (token->kind == HtmlToken::text) {
+    if (const size_t angle = bytes.find('<'); angle != std::string_view::npos)
+      refuse(token->begin + angle, "this \"<\" begins no tag; write &lt; for the character");
+  } else if (token->kind == HtmlToken::open) {
+    open_.push_back(token->begin);
+  } else if (token->kind == HtmlToken::close) {
+    if (open_.empty()) refuse(token->begin, fmt::format("</{}> closes no element", token->name));
+    if (const std::string_view opened = name_at(open_.back()); token->name != opened)
+      refuse(token->begin, fmt::format("</{}> comes before the end of <{}>, which it would close", token->name, opened));
+    open_.pop_back();
+  } else if ((bytes.starts_with("<!--") && !bytes.ends_with("-->")) || (bytes.starts_with(kCdata) && !bytes.ends_with("]]>")) ||
+             !bytes.ends_with(">")) {
+    refuse(token->begin, fmt::format("\"{}\" has no end", bytes.substr(0, 9)));
+  }
+  return token;
+}
+
+bool XmlFile::next() {
+  tokens_.clear();
+  if (std::optional<HtmlToken> token = read_token()) tokens_.push_back(std::move(*token));
+  return !tokens_.empty();
+}
+
+void XmlFile::read_element(bool keep) {
+  if (!opens(0)) return;
+  std::vector<size_t> open{0};  // tokens
+  for (const size_t outside = depth() - 1; depth() > outside;) {
+    std::optional<HtmlToken> token = read_token();
+    if (!keep) continue;
+    if (token->kind == HtmlToken::open) open.push_back(tokens_.size());
+    if (token->kind == HtmlToken::close) {
+      token->partner = open.back();
+      tokens_[open.back()].partner = tokens_.size();
+      open.pop_back();
+    }
+    tokens_.push_back(std::move(*token));
+  }
 }
 
 std::string_view XmlFile::name(size_t token) const { return local(tokens_[token].name); }
@@ -148,7 +185,7 @@ void XmlFile::check_language(size_t element, const char* name, const std::string
                                         theirs, ours, option, theirs));
 }
 
-void XmlFile::set_content(size_t element, Fragments fragments, Write write) {
+void XmlFile::set_content(size_t element, Fragments fragments, WriteValue write) {
   if (fragments.empty()) return;
   if (opens(element)) return replace_value(end_of(element), begin_of(last_of(element)), std::move(fragments), std::move(write));
   const size_t slash = end_of(element) - 2;  // of <a/>

@@ -12,11 +12,23 @@
 
 namespace starling {
 
-/// A file of XML. Names of elements are local ones, without their prefix.
+/// A file of XML, which is read tag by tag, with some elements as a whole. Names of elements are local ones, without their prefix.
 class XmlFile : public MessageFile {
  protected:
-  /// Throws DataError with the line for what is not UTF-8, and for elements that are not closed or cross each other.
-  explicit XmlFile(std::string bytes);
+  /// Throws DataError with the line for what is not UTF-8.
+  XmlFile(std::string bytes, bool in_place, std::string_view target);
+
+  /// Begins to read the file.
+  void rewind();
+  /// Reads the next tag or text, which becomes token 0 and the only one; returns false at the end. Throws DataError with the line for
+  /// elements that are not closed or cross each other.
+  bool next();
+  /// Reads the element that token 0 opens, if it does, to its end: its tokens follow.
+  void take_element() { read_element(true); }
+  /// The same without its tokens.
+  void skip_element() { read_element(false); }
+  /// Elements that are open behind what was read last.
+  size_t depth() const { return open_.size(); }
 
   std::string_view bytes_of(size_t token) const { return std::string_view(text_).substr(begin_of(token), end_of(token) - begin_of(token)); }
   size_t begin_of(size_t token) const { return tokens_[token].begin; }
@@ -37,7 +49,7 @@ class XmlFile : public MessageFile {
   /// Sets attributes of an element, in place where they exist, else at the end of its tag.
   void set_attributes(size_t element, const std::vector<std::pair<std::string, std::string>>& values);
   /// Replaces what is within an element, which may be empty (<a/>). Nothing changes without fragments.
-  void set_content(size_t element, Fragments fragments, Write write);
+  void set_content(size_t element, Fragments fragments, WriteValue write);
   /// Refuses the file if an attribute names another language than `ours`, which `option` sets. "" is not known.
   void check_language(size_t element, const char* name, const std::string& ours, const char* option) const;
   /// Returns the text within an element, also of its sections of CDATA, without entities.
@@ -50,6 +62,12 @@ class XmlFile : public MessageFile {
   std::vector<HtmlToken> tokens_;
 
  private:
+  std::optional<HtmlToken> read_token();
+  void read_element(bool keep);
+  std::string_view name_at(size_t tag) const;
+
+  XmlTokens scanner_;
+  std::vector<size_t> open_;        // bytes where the tags of open elements begin
   std::set<std::string> declared_;  // names of entities whose meaning is not that of HTML
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/ascii.h"
 #include "units/plural_forms.h"
@@ -37,30 +38,64 @@ void write_xml(std::string& out, const std::string& value) { append_escaped(out,
 
 }  // namespace
 
-AndroidStrings::AndroidStrings(std::string text) : XmlFile(std::move(text)) {
+AndroidStrings::AndroidStrings(std::string text, const Languages& languages) : XmlFile(std::move(text), true, languages.target) { check(); }
+
+void AndroidStrings::read() {
   bool found = false;
-  size_t texts = 0;  // the end of the list whose items are texts; those of styles are not
-  for (size_t i = 0; i < tokens_.size(); ++i) {
-    if (!opens(i)) continue;
-    const std::string_view element = name(i);
+  size_t texts = 0;  // the depth of the list whose items are texts; those of styles are not
+  for (rewind(); next(); end_group()) {
+    if (depth() < texts) texts = 0;
+    if (!opens(0)) continue;
+    const std::string element(name(0));
     found |= element == "resources";
-    if (element == "string-array" || element == "plurals" || element == "array") texts = last_of(i);
-    if (attribute(i, "translatable") == "false")
-      i = last_of(i);
-    else if (element == "string" || (element == "item" && (i < texts || attribute(i, "type") == "string")))
-      add(i), i = last_of(i);
+    const bool list = element == "string-array" || element == "array";
+    if (attribute(0, "translatable") == "false")
+      skip_element();
+    else if (element == "string" || (element == "item" && (texts > 0 || attribute(0, "type") == "string")))
+      take_element(), add_string(0);
+    else if (element == "plurals")
+      take_element(), add_plurals();
+    else if (list)
+      texts = depth();
   }
   if (!found) refuse(0, "there is no element <resources>, so these are not Android's strings; choose another --format");
 }
 
-void AndroidStrings::add(size_t element) {
+// The items of all categories of the target language: those that are missing get the text of "other".
+void AndroidStrings::add_plurals() {
+  std::vector<std::string> there;
+  std::optional<size_t> other;
+  Fragment text;  // its text
+  size_t last = 0;
+  for (const size_t item : children(0)) {
+    if (name(item) != "item" || !opens(item)) continue;
+    const size_t unit = add_string(item);
+    there.push_back(attribute(item, "quantity"));
+    last = last_of(item);
+    if (there.back() == "other") other = item, text = {"", unit};
+  }
+  if (!other) return;
+  const auto quantity = *attribute_place(*other, "quantity");
+  const size_t begin = begin_of(*other), content = end_of(*other), close = last_of(*other);
+  if (text.unit == SIZE_MAX) text.bytes = text_.substr(content, begin_of(close) - content);
+  size_t blanks = begin;
+  while (blanks > 0 && is_ascii_space(text_[blanks - 1])) --blanks;
+  for (const std::string_view category : missing_categories(categories_, there)) {
+    std::string open = text_.substr(blanks, content - blanks);
+    open.replace(static_cast<size_t>(quantity.begin) - blanks, static_cast<size_t>(quantity.count()), category);
+    replace(end_of(last), end_of(last), {{open}, text, {std::string(bytes_of(close))}});
+  }
+}
+
+// Returns the unit of the text, if it has words.
+size_t AndroidStrings::add_string(size_t element) {
   const size_t end = last_of(element);
   bool cdata = false, text = false;
   for (size_t i = element + 1; i < end; ++i) {
     cdata |= bytes_of(i).starts_with(kCdata);
     text |= tokens_[i].kind == HtmlToken::text && bytes_of(i).find_first_not_of(" \t\r\n") != std::string_view::npos;
   }
-  if ((cdata && text) || is_for_programs(text_within(element))) return;
+  if ((cdata && text) || is_for_programs(text_within(element))) return SIZE_MAX;
   UnitText unit;
   std::map<size_t, size_t> pairs;  // by the token that opens
   for (size_t i = element + 1; i < end; ++i) {
@@ -88,9 +123,10 @@ void AndroidStrings::add(size_t element) {
       unit.add_single(std::string(bytes));
     }
   }
-  if (!unit.has_words()) return;
+  if (!unit.has_words()) return SIZE_MAX;
   const size_t number = add_unit(std::move(unit), SentenceEnds::marks, cdata ? encode_android_cdata : encode_android_xml);
   replace(end_of(element), begin_of(end), {{"", number}});
+  return number;
 }
 
 // Adds text without its escapes; tags that are written as text are tags, and keep theirs.
@@ -143,38 +179,45 @@ void AndroidStrings::add_text(UnitText& unit, std::string_view text, bool cdata)
   flush();
 }
 
-Resx::Resx(std::string text) : XmlFile(std::move(text)) {
-  for (size_t i = 0; i < tokens_.size(); ++i) {
-    if (!opens(i) || name(i) != "data") continue;
-    const auto value = child(i, "value");
-    const bool is_text = !attribute_place(i, "type") && !attribute_place(i, "mimetype") && !attribute(i, "name").starts_with(">>");
+Resx::Resx(std::string text, const Languages& languages) : XmlFile(std::move(text), true, languages.target) { check(); }
+
+void Resx::read() {
+  for (rewind(); next(); end_group()) {
+    if (!opens(0) || name(0) != "data") continue;
+    take_element();
+    const auto value = child(0, "value");
+    const bool is_text = !attribute_place(0, "type") && !attribute_place(0, "mimetype") && !attribute(0, "name").starts_with(">>");
     if (value && is_text && children(*value).empty() && !has_own_entity(*value))
       set_content(*value, message(text_within(*value), {.mnemonics = true}), write_xml);
-    i = last_of(i);
   }
 }
 
-QtLinguist::QtLinguist(std::string text, const Languages& languages) : XmlFile(std::move(text)) {
-  const size_t forms = PluralForms(plural_forms_of(languages.target)).count();
+QtLinguist::QtLinguist(std::string text, const Languages& languages) : XmlFile(std::move(text), false, ""), languages_(languages) {
+  check();
+}
+
+void QtLinguist::read() {
+  const size_t forms = PluralForms(plural_forms_of(languages_.target)).count();
   bool found = false;
-  for (size_t i = 0; i < tokens_.size(); ++i) {
-    if (!opens(i)) continue;
-    if (name(i) == "TS") {
+  for (rewind(); next(); end_group()) {
+    if (!opens(0)) continue;
+    if (name(0) == "TS") {
       found = true;
-      if (attribute_place(i, "sourcelanguage")) check_language(i, "sourcelanguage", languages.source, "--source-language");
-      if (!attribute(i, "language").empty())
-        check_language(i, "language", languages.target, "--target-language");
-      else if (!languages.target.empty())
-        set_attributes(i, {{"language", with_underscore(languages.target)}});
-    } else if (name(i) == "message") {
-      add(i, forms);
-      i = last_of(i);
+      if (attribute_place(0, "sourcelanguage")) check_language(0, "sourcelanguage", languages_.source, "--source-language");
+      if (!attribute(0, "language").empty())
+        check_language(0, "language", languages_.target, "--target-language");
+      else if (!languages_.target.empty())
+        set_attributes(0, {{"language", with_underscore(languages_.target)}});
+    } else if (name(0) == "message") {
+      take_element();
+      add_message(forms);
     }
   }
   if (!found) refuse(0, "there is no element <TS>, so this is not a file of Qt Linguist; choose another --format");
 }
 
-void QtLinguist::add(size_t message_element, size_t forms) {
+void QtLinguist::add_message(size_t forms) {
+  const size_t message_element = 0;
   const auto source = child(message_element, "source"), translation = child(message_element, "translation");
   if (!source || !children(*source).empty() || has_own_entity(*source)) return;  // children: bytes that XML cannot have
   const std::string type = translation ? attribute(*translation, "type") : "";

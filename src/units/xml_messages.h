@@ -9,17 +9,22 @@ namespace starling {
 /// Android's strings.xml: strings, plurals and arrays, with the escapes and the tags in them.
 class AndroidStrings final : public XmlFile {
  public:
-  explicit AndroidStrings(std::string text);
+  AndroidStrings(std::string text, const Languages& languages);
 
  private:
-  void add(size_t element);
+  void read() override;
+  size_t add_string(size_t element);
+  void add_plurals();
   void add_text(UnitText& unit, std::string_view text, bool cdata) const;
 };
 
 /// .resx: the values that are texts.
 class Resx final : public XmlFile {
  public:
-  explicit Resx(std::string text);
+  Resx(std::string text, const Languages& languages);
+
+ private:
+  void read() override;
 };
 
 /// .ts: unfinished messages without a translation get one and stay unfinished.
@@ -28,7 +33,10 @@ class QtLinguist final : public XmlFile {
   QtLinguist(std::string text, const Languages& languages);
 
  private:
-  void add(size_t message_element, size_t forms);
+  void read() override;
+  void add_message(size_t forms);
+
+  const Languages languages_;
 };
 
 }  // namespace starling

@@ -5,6 +5,7 @@
 #include <yaml.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/ascii.h"
 #include "base/utf8.h"
@@ -66,9 +67,20 @@ class YamlMessages::Reader {
   }
 
  private:
+  // A text of a mapping whose keys are plural categories, which those that are missing get too.
+  struct Other {
+    size_t key, begin, end;  // of its entry: the key, and the value up to its end
+    Fragments fragments;     // empty: the value is no text, and written as it is
+    size_t edited;           // where the bytes that the fragments replace begin
+    WriteValue write;
+  };
   struct Node {
     bool mapping, key;  // the next scalar is a key
-    bool skipped = false;
+    bool skipped = false, flow = false;
+    size_t key_begin = 0;                      // of the last key
+    bool counts = true;                        // so far all keys are plural categories
+    std::vector<std::string> categories = {};  // if so, the keys
+    std::optional<Other> other = {};
   };
 
   [[noreturn]] void throw_at(size_t line, const std::string& why) const {
@@ -83,18 +95,23 @@ class YamlMessages::Reader {
       case YAML_MAPPING_START_EVENT:
       case YAML_SEQUENCE_START_EVENT:
         if (open_.size() == kDeepestYaml) return fmt::format("this is deeper than {} levels", kDeepestYaml);
+        no_categories();
         open_.push_back({event.type == YAML_MAPPING_START_EVENT, true, is_key()});  // keys that are not scalars stay
+        open_.back().flow = event.type == YAML_MAPPING_START_EVENT && event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
         return "";
       case YAML_MAPPING_END_EVENT:
       case YAML_SEQUENCE_END_EVENT:
+        add_categories();
         open_.pop_back();
         finish_node();
         return "";
       case YAML_ALIAS_EVENT:
+        no_categories();
         finish_node();
         return "";
       case YAML_SCALAR_EVENT:
         add(event);
+        if (open_.empty() || !open_.back().other) file_.end_group();
         finish_node();
         return "";
       default:
@@ -127,19 +144,25 @@ class YamlMessages::Reader {
     }
     const bool plain = scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (is_key()) {
+      Node& node = open_.back();
+      node.key_begin = begin;
+      node.counts = node.counts && node.mapping && plain && is_plural_category(value);
+      if (node.counts) node.categories.push_back(value);
       const bool root = open_.size() == 1 && !open_.back().skipped && plain;  // Rails names the language there
       if (root && !languages_.source.empty() && !languages_.target.empty() && main_language(value) == main_language(languages_.source) &&
           is_language_code(value))
         file_.replace(begin, end, {{languages_.target}});
       return;
     }
+    const bool block = scalar.style == YAML_LITERAL_SCALAR_STYLE || scalar.style == YAML_FOLDED_SCALAR_STYLE;
+    scalar_ = begin;
+    if (is_other() && !block) open_.back().other = {open_.back().key_begin, begin, end, {}, begin, nullptr};
     if (scalar.tag != nullptr || (plain && !is_plain_text(value) && value.find_first_of(" \n") == std::string::npos)) return;
     Fragments fragments = file_.message(value, {});
     if (fragments.empty()) return;
-    if (scalar.style == YAML_LITERAL_SCALAR_STYLE || scalar.style == YAML_FOLDED_SCALAR_STYLE)
-      return add_block(begin, end, std::move(fragments), scalar.style == YAML_FOLDED_SCALAR_STYLE);
+    if (block) return add_block(begin, end, std::move(fragments), scalar.style == YAML_FOLDED_SCALAR_STYLE);
     const bool single = scalar.style == YAML_SINGLE_QUOTED_SCALAR_STYLE;
-    file_.replace_value(begin, end, std::move(fragments), [plain, single](std::string& out, const std::string& text) {
+    replace_value(begin, end, std::move(fragments), [plain, single](std::string& out, const std::string& text) {
       if (plain && is_plain_text(text)) {
         out += text;
       } else if (single && text.find('\n') == std::string::npos) {
@@ -150,6 +173,40 @@ class YamlMessages::Reader {
         write_double_quoted(out, text);
       }
     });
+  }
+
+  // Whether the next value is that of the key "other" among plural categories.
+  bool is_other() const {
+    return !open_.empty() && !open_.back().key && open_.back().counts && !open_.back().categories.empty() &&
+           open_.back().categories.back() == "other";
+  }
+  void no_categories() {
+    if (!open_.empty()) open_.back().counts = false, open_.back().other.reset();
+  }
+
+  void replace_value(size_t begin, size_t end, Fragments fragments, const WriteValue& write) {
+    if (is_other()) open_.back().other = {open_.back().key_begin, scalar_, end, fragments, begin, write};
+    file_.replace_value(begin, end, std::move(fragments), write);
+  }
+
+  // Adds the entries of a mapping such as "one: ..., other: ..." that the target language needs beside them, behind "other".
+  void add_categories() {
+    const Node& node = open_.back();
+    if (!node.counts || !node.other || node.categories.size() < 2) return;
+    const Other& other = *node.other;
+    size_t line = other.key;
+    while (line > 0 && text_[line - 1] != '\n') --line;
+    const std::string indent = text_.substr(line, other.key - line), value = text_.substr(other.begin, other.edited - other.begin);
+    if (!node.flow && indent.find_first_not_of(' ') != std::string::npos) return;  // as behind the dash of a list
+    const size_t at = node.flow ? other.end : std::min(text_.find_first_of("\r\n", other.end), text_.size());
+    const std::string between = node.flow ? ", " : line_end_ + indent;
+    for (const std::string_view category : missing_categories(file_.categories_, node.categories)) {
+      file_.insert(at, fmt::format("{}{}: {}", between, category, value));
+      if (other.fragments.empty())
+        file_.insert(at, text_.substr(other.edited, other.end - other.edited));
+      else
+        file_.replace_value(at, at, other.fragments, other.write);
+    }
   }
 
   // Replaces the lines of a block, behind its "|" or ">", with their indentation.
@@ -163,11 +220,11 @@ class YamlMessages::Reader {
     const std::string indent = text_.substr(line, content - line);
     size_t last = end;  // behind the last line of text
     while (last > content && is_ascii_space(text_[last - 1])) --last;
-    file_.replace_value(line, last, std::move(fragments), [indent, folded](std::string& out, std::string text) {
+    replace_value(line, last, std::move(fragments), [indent, folded, line_end = line_end_](std::string& out, std::string text) {
       while (text.ends_with('\n')) text.pop_back();
       for (size_t at = 0; at <= text.size();) {
         const size_t next = std::min(text.find('\n', at), text.size());
-        if (at > 0) out += folded ? "\n\n" : "\n";
+        for (int i = 0; at > 0 && i < 1 + folded; ++i) out += line_end;
         if (next > at) out += indent + text.substr(at, next - at);
         at = next + 1;
       }
@@ -179,12 +236,17 @@ class YamlMessages::Reader {
   const Languages& languages_;
   yaml_parser_t parser_;
   std::vector<Node> open_;
+  const std::string line_end_ = text_.find("\r\n") == std::string::npos ? "\n" : "\r\n";
+  size_t scalar_ = 0;                  // where the last value begins
   size_t characters_ = 0, bytes_ = 0;  // how many have been passed
 };
 
-YamlMessages::YamlMessages(std::string text, const Languages& languages) : MessageFile(std::move(text)) {
+YamlMessages::YamlMessages(std::string text, const Languages& languages)
+    : MessageFile(std::move(text), true, languages.target), languages_(languages) {
   require_utf8();
-  Reader(*this, languages).read();
+  check();
 }
+
+void YamlMessages::read() { Reader(*this, languages_).read(); }
 
 }  // namespace starling

@@ -12,6 +12,9 @@ class YamlMessages final : public MessageFile {
 
  private:
   class Reader;
+  void read() override;
+
+  const Languages languages_;
 };
 
 }  // namespace starling

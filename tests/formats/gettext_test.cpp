@@ -25,7 +25,7 @@ TEST(Gettext, MessagesWithoutATranslationGetOneThatIsFuzzy) {
 
 TEST(Gettext, EachFlagIsReadByItself) {
   const auto written = [](const std::string& flags) {
-    const Gettext file(flags + "msgid \"%d dogs\"\nmsgstr \"\"\n", kLanguages);
+    Gettext file(flags + "msgid \"%d dogs\"\nmsgstr \"\"\n", kLanguages);
     return assembled(file, "Hunde\n").find("\"Hunde\"") != std::string::npos;
   };
   EXPECT_FALSE(written("#, c-format, no-wrap\n"));
@@ -72,7 +72,7 @@ TEST(Gettext, TheHeaderOfATemplateIsFilledIn) {
 
 // A translation that a program would crash on is none.
 TEST(Gettext, ConversionsAreThoseOfTheMessage) {
-  const Gettext file("#, c-format\nmsgid \"%s ran %d miles\"\nmsgstr \"\"\n", {});
+  Gettext file("#, c-format\nmsgid \"%s ran %d miles\"\nmsgstr \"\"\n", {});
   EXPECT_THAT(assembled(file, "%s lief %d Meilen\n"), testing::HasSubstr("msgstr \"%s lief %d Meilen\""));
   EXPECT_THAT(assembled(file, "%s lief 5% Meilen\n"), testing::HasSubstr("msgstr \"\""));
 }
@@ -95,6 +95,8 @@ TEST(PluralForms, ExpressionsAreEvaluated) {
     EXPECT_EQ(polish.form_of(static_cast<uint64_t>(n)), static_cast<size_t>(form)) << n;
   EXPECT_TRUE(polish.is_one_alone(0));
   EXPECT_FALSE(PluralForms(plural_forms_of("fr_FR")).is_one_alone(0));
+  EXPECT_EQ(plural_forms_of("pol_Latn"), plural_forms_of("pl"));
+  EXPECT_EQ(plural_forms_of("cmn"), plural_forms_of("zh"));
   for (const char* broken : {"", "nplurals=9; plural=n", "nplurals=2; plural=n/0;", "nplurals=2; plural=(n", "nplurals=2; plural=n n"})
     EXPECT_EQ(PluralForms(broken).form_of(1), 0u) << broken;
   EXPECT_EQ(PluralForms("nplurals=2; plural=" + std::string(900, '(') + "n").count(), 2u);

@@ -31,7 +31,7 @@ TEST(Markdown, CodeAddressesAndFrontMatterStay) {
 }
 
 TEST(Markdown, EmphasisAndLinksGoWithTheirWords) {
-  const Markdown file("A **big** [brown *dog*](http://a.b/c_(d) \"A title\") ran ~~away~~.\n");
+  Markdown file("A **big** [brown *dog*](http://a.b/c_(d) \"A title\") ran ~~away~~.\n");
   EXPECT_EQ(texts_of(file), "A <g0>big</g0> <g2>brown <g4>dog</g4></g2> ran <g6>away</g6>.\n");
   EXPECT_EQ(assembled(file, "<g6>WEG</g6> <g2><g4>HUND</g4> BRAUNER</g2> EIN <g0></g0>.\n"),
             "~~WEG~~ [*HUND* BRAUNER](http://a.b/c_(d) \"A title\") EIN .\n");  // what emphasises nothing is left out
@@ -100,7 +100,7 @@ TEST(Markdown, TranslationsGetNoMeaning) {
       {"#1", "#1"},
       {"a!", "a!"},
   };
-  const Markdown file("word\n");
+  Markdown file("word\n");
   for (const auto& [said, written] : cases) {
     std::string xml;
     append_escaped(xml, said);
@@ -130,7 +130,7 @@ TEST(Markdown, NothingIsLostWhateverTheFile) {
     std::string text;
     for (uint64_t n = random.below(40); n > 0; --n) text += pieces[random.below(std::size(pieces))];
     SCOPED_TRACE(text);
-    const Markdown file(text);
+    Markdown file(text);
     same += letters(with_sentences(file, [](const std::string& s) { return s; })) == letters(text);
   }
   EXPECT_GT(same, 2900);  // elsewhere emphasis has no words left

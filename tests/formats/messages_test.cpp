@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "formats/file_format.h"
 #include "units.h"
@@ -74,7 +75,8 @@ TEST(JsonMessages, BrokenFilesAreRefusedWithTheirLine) {
   EXPECT_EQ(why_refused("json", "\"\\x\""), "line 1: an escape such as \\n or \\u00e9 should stand here in JSON, not \"\\x\"\"");
   EXPECT_EQ(why_refused("json", "[1] 2"), "line 1: the end should stand here in JSON, not \"2\"");
   EXPECT_EQ(why_refused("json", ""), "line 1: the JSON ends, and a value should follow");
-  EXPECT_EQ(why_refused("json", std::string(1'000'000, '[')), "line 1: the JSON ends, and a value should follow");
+  EXPECT_EQ(why_refused("json", std::string(1'000, '[')), "line 1: the JSON ends, and a value should follow");
+  EXPECT_EQ(why_refused("json", std::string(1'000'000, '[')), "line 1: this is deeper than 1000 levels");
 }
 
 TEST(Properties, ValuesKeepTheirSyntax) {

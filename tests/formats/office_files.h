@@ -64,7 +64,9 @@ inline AlignedText in_capitals(const std::string& sentence) {
   return t;
 }
 
-inline std::string translated(const UnitFile& file, AlignedText translate(const std::string&) = in_capitals) {
+template <class File>
+requires std::is_base_of_v<UnitFile, std::remove_reference_t<File>> std::string translated(
+    File&& file, AlignedText translate(const std::string&) = in_capitals) {
   std::vector<std::string> translations;
   for (const TextUnit& unit : file.units()) {
     const Document document(unit.text, unit.format, "en", unit.options);
@@ -76,7 +78,8 @@ inline std::string translated(const UnitFile& file, AlignedText translate(const 
 }
 
 inline std::string translated(const std::string& format, const std::string& bytes) {
-  return translated(OfficeFile(format, bytes, {"en", "de", {}}));
+  OfficeFile file(format, bytes, {"en", "de", {}});
+  return translated(file);
 }
 
 // The body of a document of Word, translated.

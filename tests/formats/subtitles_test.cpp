@@ -49,7 +49,7 @@ TEST(Subtitles, WhatIsNoCueOfWebVttStays) {
   const std::string film =
       "WEBVTT Kind: captions\n\nSTYLE\n::cue { color: red }\n\nNOTE drafted\non Monday\n\ncue-1\n00:01.000 --> 00:03.500 align:start "
       "position:10%\n<v Anna>Two men play.\n\n00:04.120 --> 00:06.000\n<v.loud Bob>A dog runs.</v>\n";
-  const Subtitles s(film);
+  Subtitles s(film);
   EXPECT_EQ(texts_of(s), "Two men play.\nA dog runs.\n");
   std::string expected = film;
   expected.replace(expected.find("Two men play."), 13, "Zwei");
@@ -58,14 +58,14 @@ TEST(Subtitles, WhatIsNoCueOfWebVttStays) {
 }
 
 TEST(Subtitles, TimesOfWordsAndEntitiesOfWebVttDoNotReachTheModel) {
-  const Subtitles s("WEBVTT\n\n00:00.000 --> 00:01.000 align:start\n \nhello<00:00:00.399><c> and</c><c.x> R&amp;D</c>&nbsp;&lt;3\n");
+  Subtitles s("WEBVTT\n\n00:00.000 --> 00:01.000 align:start\n \nhello<00:00:00.399><c> and</c><c.x> R&amp;D</c>&nbsp;&lt;3\n");
   EXPECT_EQ(texts_of(s), "hello and R&D\xC2\xA0<3\n");
   EXPECT_EQ(assembled(s, "HALLO & <i>UND</i> <3\n"), "WEBVTT\n\n00:00.000 --> 00:01.000 align:start\nHALLO &amp; <i>UND</i> &lt;3\n");
 }
 
 TEST(Subtitles, VoicesAreTurnsAndClassesArePartsOfTags) {
   const std::string film = "WEBVTT\n\n00:00.000 --> 00:01.000\n<v Bob>Two dogs.</v>\n<v Anna>A <i.loud>man</i>.\n";
-  const Subtitles s(film);
+  Subtitles s(film);
   EXPECT_EQ(texts_of(s), "Two dogs.\nA <i.loud>man</i>.\n");
   EXPECT_EQ(assembled(s, texts_of(s)), film);
   EXPECT_EQ(texts_of(Subtitles("1\n00:00:01,000 --> 00:00:02,000\nOne.\\NTwo.\n")), "One. Two.\n");
@@ -74,7 +74,7 @@ TEST(Subtitles, VoicesAreTurnsAndClassesArePartsOfTags) {
 TEST(Subtitles, CuesNeedNoBlankLineBetweenThem) {
   const std::string film =
       "1\n00:00:01,000 --> 00:00:02,000\n2\n00:00:03,000 --> 00:00:04,000\nHello.\n3\n00:00:05,000 --> 00:00:06,000\nYou.\n";
-  const Subtitles s(film);
+  Subtitles s(film);
   EXPECT_EQ(texts_of(s), "Hello.\nYou.\n");
   EXPECT_EQ(assembled(s, texts_of(s)), film);
 }
@@ -84,21 +84,21 @@ TEST(Subtitles, TakeLinearTime) {
   for (int i = 0; i < 20000; ++i) tags += "<b>", words += "word, ";
   const std::string times = "1\n00:00:01,000 --> 00:00:02,000\n";
   for (const std::string& text : {tags + "x", tags + "x" + words, words}) {  // half a minute and more where it is quadratic
-    const Subtitles s(times + text + "\n");
+    Subtitles s(times + text + "\n");
     EXPECT_GT(assembled(s, texts_of(s)).size(), text.size());
   }
 }
 
 // A pair of tags that a cut falls into is closed in front of it and opened again behind it.
 TEST(Subtitles, TagsAreWholeInEachCue) {
-  const Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne two three\n\n2\n00:00:03,000 --> 00:00:04,000\n<i>four five</i> six.\n");
+  Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne two three\n\n2\n00:00:03,000 --> 00:00:04,000\n<i>four five</i> six.\n");
   EXPECT_EQ(texts_of(s), "One two three <i>four five</i> six.\n");
   EXPECT_EQ(assembled(s, "EINS <i>ZWEI DREI VIER</i> SECHS.\n"),
             "1\n00:00:01,000 --> 00:00:02,000\nEINS <i>ZWEI DREI</i>\n\n2\n00:00:03,000 --> 00:00:04,000\n<i>VIER</i> SECHS.\n");
 }
 
 TEST(Subtitles, LongLinesAreCutInTwoAlsoWithoutSpaces) {
-  const Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne.\n");
+  Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne.\n");
   EXPECT_EQ(assembled(s, "This is a text that is far too long for a single line.\n"),
             "1\n00:00:01,000 --> 00:00:02,000\nThis is a text that is far\ntoo long for a single line.\n");
   EXPECT_EQ(assembled(s, "这是一个对于单独一行来说实在太长的文本，需要分成两行。\n"),
@@ -106,7 +106,7 @@ TEST(Subtitles, LongLinesAreCutInTwoAlsoWithoutSpaces) {
 }
 
 TEST(Subtitles, NoCueIsEmptyWhereThereAreFewerWords) {
-  const Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne two\n\n2\n00:00:03,000 --> 00:00:04,000\nthree.\n");
+  Subtitles s("1\n00:00:01,000 --> 00:00:02,000\nOne two\n\n2\n00:00:03,000 --> 00:00:04,000\nthree.\n");
   EXPECT_EQ(assembled(s, "Eins.\n"), "1\n00:00:01,000 --> 00:00:02,000\nEins.\n\n2\n00:00:03,000 --> 00:00:04,000\nEins.\n");
 }
 
@@ -148,7 +148,7 @@ TEST(Subtitles, NothingIsLostWhateverTheFile) {
     Random random(58, round);
     std::string text;
     for (uint64_t n = random.below(50); n > 0; --n) text += pieces[random.below(std::size(pieces))];
-    const Subtitles s(text);
+    Subtitles s(text);
     std::string out = words(assembled(s, texts_of(s))), in = words(text);
     same += out == in;
     std::sort(out.begin(), out.end());
@@ -166,7 +166,7 @@ TEST(Subtitles, HostileTextsTakeWhatTheirSizeTakes) {
   for (int i = 0; i < 3000; ++i) tags += "<font color=\"" + std::to_string(i) + "\">", words += "many words ", ends += "</font>";
   EXPECT_EQ(texts_of(Subtitles("WEBVTT\n\n" + begin + "a " + marks)).size(), marks.size() + 3);
   EXPECT_EQ(texts_of(Subtitles(begin + breaks + "b")).size(), 600'002u);
-  const Subtitles deep(begin + "x " + tags + words + ends);
+  Subtitles deep(begin + "x " + tags + words + ends);
   const std::string done = assembled(deep, texts_of(deep));
   EXPECT_LT(done.size(), 20 * (tags.size() + words.size()));
   EXPECT_THAT(done, HasSubstr("<font color=\"2999\">"));

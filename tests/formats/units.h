@@ -12,14 +12,16 @@ namespace starling {
 
 inline const Languages kLanguages{"en", "de", {}};
 
-inline std::string texts_of(const UnitFile& file) {
+template <class File>
+std::string texts_of(File&& file) {
   std::string all;
   for (const TextUnit& unit : file.units()) all += unit.text + "\n";
   return all;
 }
 
 /// `translations` has a line for each unit.
-inline std::string assembled(const UnitFile& file, const std::string& translations) {
+template <class File>
+std::string assembled(File&& file, const std::string& translations) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < translations.size();) {
     const size_t end = translations.find('\n', at);
@@ -30,8 +32,9 @@ inline std::string assembled(const UnitFile& file, const std::string& translatio
 }
 
 /// The file with its sentences changed by `change`, or in capitals.
-inline std::string with_sentences(
-    const UnitFile& file, const std::function<std::string(const std::string&)>& change = [](const std::string& s) {
+template <class File>
+std::string with_sentences(
+    File&& file, const std::function<std::string(const std::string&)>& change = [](const std::string& s) {
       return encode_utf8(to_upper(decode_utf8(s)));
     }) {
   std::vector<std::string> all;

@@ -36,7 +36,7 @@ TEST(Xliff, TargetsAreMadeBehindTheirSources) {
 }
 
 TEST(Xliff, EntitiesOfTheFileStay) {
-  const Xliff file(version1("<trans-unit id='1'><source>A &app; dog.</source><target/></trans-unit>"), kLanguages);
+  Xliff file(version1("<trans-unit id='1'><source>A &app; dog.</source><target/></trans-unit>"), kLanguages);
   EXPECT_EQ(assembled(file, "<x n=\"0\"/> &amp; I\n"), version1("<trans-unit id='1'><source>A &app; dog.</source><target" +
                                                                 std::string(kMark) + ">&app; &amp; I</target></trans-unit>"));
 }
@@ -57,9 +57,9 @@ TEST(Xliff, WhatIsTranslatedOrNotToBeTranslatedStays) {
 }
 
 TEST(Xliff, InlineElementsGoWithTheirWords) {
-  const Xliff file(version1("<trans-unit id='1'><source>A <g id='1'>big</g> dog<x id='2'/> and <bpt id='3'>&lt;b&gt;</bpt>one cat<ept "
-                            "id='3'>&lt;/b&gt;</ept> ran<ph id='4'>{0}</ph> <mrk mtype='protected'>Foo</mrk> home.</source></trans-unit>"),
-                   kLanguages);
+  Xliff file(version1("<trans-unit id='1'><source>A <g id='1'>big</g> dog<x id='2'/> and <bpt id='3'>&lt;b&gt;</bpt>one cat<ept "
+                      "id='3'>&lt;/b&gt;</ept> ran<ph id='4'>{0}</ph> <mrk mtype='protected'>Foo</mrk> home.</source></trans-unit>"),
+             kLanguages);
   ASSERT_EQ(file.units().size(), 1u);
   const std::vector<std::string> target = {
       "<k n=\"6\">Foo</k> <g3>EINE KATZE</g3> UND EIN <g0>GROSSER</g0> HUND<x n=\"2\"/> &amp; <x n=\"5\"/>"};

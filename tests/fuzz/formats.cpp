@@ -4,19 +4,10 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "changed.h"
 #include "formats/unit_file.h"
 
-namespace {
-
 using namespace starling;
-
-std::string mixed(const std::string& sentence, uint32_t seed) {
-  constexpr const char* kSaid[] = {"word",     "a < b & c > d",        "\"quoted\" it's", "- 1. # | * _x_ `",
-                                   "a: b # c", "l\xC3\xA9 \\n %s {x}", "@? [a](b)!",      ""};
-  return seed % 3 == 0 ? sentence : seed % 3 == 1 ? kSaid[seed / 3 % std::size(kSaid)] : sentence + kSaid[seed / 3 % std::size(kSaid)];
-}
-
-}  // namespace
 
 // The first byte chooses the format.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -32,14 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const DataError&) {
     return 0;
   }
-  std::vector<std::string> translations;
-  uint32_t seed = static_cast<uint32_t>(size) * 2654435761u;
-  for (const TextUnit& unit : file->units()) {
-    const Document document(unit.text, unit.format, "en", unit.options);
-    std::vector<AlignedText> sentences;
-    for (const std::string& s : document.sentences()) sentences.push_back({mixed(s, seed = seed * 1664525u + 1013904223u), {}});
-    translations.push_back(document.assemble(sentences));
-  }
-  open_unit_file(format, file->assemble(translations), languages);  // or it throws
+  const std::string done = changed(*file, static_cast<uint32_t>(size) * 2654435761u);
+  open_unit_file(format, done, languages);  // or it throws
   return 0;
 }

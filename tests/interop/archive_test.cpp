@@ -32,12 +32,26 @@ TEST(Zip, GivesWhatWasStoredAndDeflated) {
   }
 }
 
+// The archive with new contents of the entries for which `content` returns one.
+std::string rewritten(const ZipArchive& zip, const std::function<std::optional<std::string>(const ZipEntry&)>& content) {
+  std::string out;
+  ZipRewriter rewriter(zip, [&](std::string_view bytes) { out += bytes; });
+  for (const ZipEntry* e : zip.in_order()) {
+    if (const auto fresh = content(*e))
+      rewriter.replace(*e, [&](const ZipRewriter::Write& write) { write(fresh->substr(0, 1)), write(fresh->substr(1)); });
+    else
+      rewriter.copy(*e);
+  }
+  rewriter.end();
+  return out;
+}
+
 TEST(Zip, IsRewrittenWithTheRestAsItWas) {
   const std::string old = zip_of({{"a", std::string(5000, 'a')}, {"b", "second"}, {"c", "third"}, {"d", "fourth"}}, true);
   const ZipArchive zip(as_bytes(old), "it.zip");
-  EXPECT_EQ(zip.rewritten([](const ZipEntry&) { return std::nullopt; }), old);
+  EXPECT_EQ(rewritten(zip, [](const ZipEntry&) { return std::nullopt; }), old);
   std::vector<std::string> asked;
-  const std::string fresh = zip.rewritten([&](const ZipEntry& e) -> std::optional<std::string> {
+  const std::string fresh = rewritten(zip, [&](const ZipEntry& e) -> std::optional<std::string> {
     asked.push_back(e.name);
     if (e.name == "a" || e.name == "b") return "new " + e.name;
     return std::nullopt;
@@ -56,7 +70,7 @@ TEST(Zip, SizesBehindTheContentComeInFrontOfIt) {
   piped[6] = piped[record + 8] = 8;
   for (size_t i = 14; i < 26; ++i) piped[i] = 0;
   const ZipArchive zip(as_bytes(piped), "it.zip");
-  EXPECT_EQ(zip.rewritten([](const ZipEntry&) { return std::nullopt; }), zip_of({{"a", "first"}}));
+  EXPECT_EQ(rewritten(zip, [](const ZipEntry&) { return std::nullopt; }), zip_of({{"a", "first"}}));
 }
 
 TEST(Zip, RefusesWhatIsDamaged) {

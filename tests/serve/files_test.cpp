@@ -100,7 +100,7 @@ TEST_F(FilesTest, WhatLibreTranslateRefuses) {
   EXPECT_THAT(why(send("a.txt", "text", "xx")), HasSubstr("400 "));
   EXPECT_THAT(why(send("a.zip", zip_of({{"a", "b"}}))), HasSubstr("400 a.zip: an archive, but none of docx"));
   EXPECT_THAT(why(send("a.tex", "\\documentclass")), HasSubstr("400 a.tex: LaTeX format is not supported yet"));
-  EXPECT_THAT(why(send("a.txt", "\xff\xfe")), HasSubstr("400 byte 0 of the file does not belong to UTF-8"));
+  EXPECT_THAT(why(send("a.txt", "\xff\xfe")), HasSubstr("400 line 1: a byte does not belong to UTF-8"));
   EXPECT_THAT(why(send("a.docx", docx_of("<w:p>"))), HasSubstr("400 word/document.xml: </w:body> closes nothing"));
   EXPECT_EQ(send("a.txt", std::string(60'000, 'x')).status, 413);
   EXPECT_THAT(why(send("a.docx", docx_of("<w:p>" + std::string(600'000, ' ') + "</w:p>"))), HasSubstr("400 the document has more than"));
