@@ -106,7 +106,8 @@ def make_odt(r):
 
 
 def make_ods(r):
-    cells = "".join(f'<table:table-cell office:value-type="string">{open_paragraph(r, "p")}</table:table-cell>{blanks(r)}' for _ in range(6))
+    cells = "".join(f'<table:table-cell office:value-type="string">{open_paragraph(r, "p")}</table:table-cell>{blanks(r)}'
+                    for _ in range(6))
     number = '<table:table-cell office:value-type="float" office:value="3"/>'
     return open_document(r, "spreadsheet", f'<office:spreadsheet><table:table table:name="A"><table:table-row>{cells}{number}'
                                            "</table:table-row></table:table></office:spreadsheet>")

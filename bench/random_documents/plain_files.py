@@ -1,4 +1,4 @@
-"""Catalogues of gettext, subtitles, Markdown and HTML."""
+"""Plain text, catalogues of gettext, subtitles, Markdown and HTML."""
 
 import gettext
 import io
@@ -165,7 +165,8 @@ def view_html(data):
 
 
 def make_text(r):
-    return ends(r, "".join(r.choice(["", "  ", "\t"]) + text(r) + r.choice([" ", "", ""]) + "\n" for _ in range(r.randrange(1, 9))), bom=False)
+    lines = [r.choice(["", "  ", "\t"]) + text(r) + r.choice([" ", "", ""]) + "\n" for _ in range(r.randrange(1, 9))]
+    return ends(r, "".join(lines), bom=False)
 
 
 def view_text(data):

@@ -1,4 +1,4 @@
-"""Messages in XML: Android's, .resx, Qt's .ts and XLIFF."""
+"""XML, and messages in it: Android's, .resx, Qt's .ts and XLIFF."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -80,8 +80,9 @@ def make_resx(r):
         kind = r.random()
         extra = [quoted(r, "type", "System.Drawing.Point")] if kind < 0.15 else [quoted(r, "xml:space", "preserve")]
         note = f"{blanks(r)}<comment>{sentence(r)}</comment>" if r.random() < 0.3 else ""
-        out += (f"{blanks(r)}<data{attributes(r, quoted(r, 'name', f'k{i}'), *extra)}>{blanks(r)}<value>{'1, 2' if kind < 0.15 else xml_text(r, text(r))}</value>"
-                f"{note}{blanks(r)}</data>{comment(r)}")
+        value = "1, 2" if kind < 0.15 else xml_text(r, text(r))
+        out += (f"{blanks(r)}<data{attributes(r, quoted(r, 'name', f'k{i}'), *extra)}>{blanks(r)}<value>{value}</value>{note}{blanks(r)}"
+                f"</data>{comment(r)}")
     return ends(r, out + "\n</root>\n")
 
 
@@ -93,7 +94,7 @@ def android_value(s):
 
 
 def xml_view(translated, value=str):
-    """Returns a view: elements with attributes, and comments; texts of `translated` elements are texts, with all that is in them; `value` reads them."""
+    """Returns a view: elements with attributes, and comments. The content of `translated` elements is text, which `value` reads."""
 
     def view(data):
         root = ET.fromstring(data)
