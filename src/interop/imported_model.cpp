@@ -23,6 +23,13 @@ void require_finite_floats(const ImportedModel& m, const OwnedTensor& t) {
     throw DataError(fmt::format("{}: the weights for {} are not all finite; fetch the model again", m.kind, t.name));
 }
 
+// A model whose weights are all zero translates nothing; a damaged download can look like this.
+void require_weights(const ImportedModel& m) {
+  const auto is_zero = [](const OwnedTensor& t) { return t.bytes.find_first_not_of('\0') == std::string::npos; };
+  if (!m.tensors.empty() && std::ranges::all_of(m.tensors, [&](const OwnedTensor& t) { return t.shape.size() != 2 || is_zero(t); }))
+    throw DataError(fmt::format("{}: all its matrices are zero; fetch the model again", m.kind));
+}
+
 // Compares the tensors with the parameters of the model that the configuration describes.
 void require_complete(const ImportedModel& m) {
   std::map<std::string, const OwnedTensor*> given;
@@ -74,6 +81,7 @@ void set_typed_tag(ImportedModel& m, const std::string& target) {
 void publish_imported(FileSystem& files, const std::string& directory, const ImportedModel& model) {
   check(model.config);
   require_complete(model);
+  require_weights(model);
   require_room(with_prefixes(model.search, model.vocabularies), model.config);
   std::vector<NamedBytes> tensors;
   bool quantized = false;

@@ -44,10 +44,13 @@ size_t first_bytes(std::string_view text, size_t most) {
 }
 
 void require_utf8(const std::vector<std::string>& texts, const char* each) {
-  for (size_t i = 0; i < texts.size(); ++i)
+  for (size_t i = 0; i < texts.size(); ++i) {
     if (const auto at = invalid_utf8_offset(texts[i]))
       throw DataError(fmt::format("{} {}: byte {} (0x{:02x}) does not belong to UTF-8; convert the text", each, i, *at,
                                   static_cast<unsigned char>(texts[i][*at])));
+    if (const size_t at = texts[i].find('\0'); at != std::string::npos)
+      throw DataError(fmt::format("{} {}: byte {} is a NUL; leave it out", each, i, at));
+  }
 }
 
 v0::Step v0::Translator::Impl::step_of(size_t sentence, int64_t hypothesis, const std::vector<int32_t>& so_far,

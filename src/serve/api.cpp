@@ -17,6 +17,8 @@ ApiError wrong_type(const std::string& name, const char* wanted) {
 std::string valid(const std::string& name, std::string text) {
   if (const auto at = invalid_utf8_offset(text))
     throw ApiError(400, fmt::format("Invalid request: {} is not valid UTF-8 at byte {}; send text in UTF-8", name, *at));
+  if (const size_t at = text.find('\0'); at != text.npos)
+    throw ApiError(400, fmt::format("Invalid request: {} has a NUL character at byte {}; leave it out", name, at));
   return text;
 }
 

@@ -1,6 +1,8 @@
 // Folders of Hugging Face that cannot be imported, or not without a further file; numbers of languages; damaged files.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "interop/hf.h"
 #include "tests/interop/hf_folder.h"
@@ -49,6 +51,15 @@ TEST_F(HfRefusals, SettingsByName) {
   EXPECT_THAT(with("m2m", "encoder_layers", 3), HasSubstr("it has no model.encoder.layers.2.self_attn.q_proj.weight"));
   EXPECT_THAT(with("m2m", "encoder_layers", 1), HasSubstr("weights that Starling's models do not have: model.encoder.layers.1."));
   EXPECT_THAT(with("m2m", "forced_bos_token_id", 249, "generation_config.json"), HasSubstr("forced_bos_token_id: 249"));
+}
+
+TEST_F(HfRefusals, WeightsThatAreAllZero) {
+  const HfFolder f = folder("marian");
+  HfArrays arrays = f.arrays();
+  for (auto& [name, array] : arrays)
+    if (!name.ends_with("embed_positions.weight")) std::ranges::fill(array.values, 0.0f);
+  f.store(arrays);
+  EXPECT_THAT(why_not(f), HasSubstr("all its matrices are zero; fetch the model again"));
 }
 
 TEST_F(HfRefusals, FilesThatAreMissing) {

@@ -207,6 +207,7 @@ TEST(Library, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(kind_of([] { translator().translate("x", {.beam = 2, .n_best = 3}); }, "n_best 3 is more than the beam of 2"),
             ErrorKind::usage);
   EXPECT_EQ(kind_of([] { translator().translate("x", {.source_prefix = ">>xx<<"}); }, ">>xx<<"), ErrorKind::usage);
+  EXPECT_EQ(kind_of([] { translator().translate(std::string("a\0b", 3), {}); }, "sentence 0: byte 1 is a NUL"), ErrorKind::data);
   EXPECT_EQ(kind_of([] { starling::evaluate("meteor", {"a"}, {{"a"}}); }, "meteor"), ErrorKind::usage);
   EXPECT_EQ(kind_of([] { starling::evaluate("bleu", {"a"}, {{"a", "b"}}); }, "1"), ErrorKind::data);
 }

@@ -114,6 +114,8 @@ TEST(LibreTranslate, RefusesWhatIsMissingOrWrong) {
   EXPECT_EQ(refusal(json_request(R"({"q":"a","source":["en"],"target":"de"})")), "400 Invalid request: source is not a text");
   EXPECT_EQ(refusal(form_request({{"q", "a\xff"}, {"source", "en"}, {"target", "de"}})),
             "400 Invalid request: q is not valid UTF-8 at byte 1; send text in UTF-8");
+  EXPECT_EQ(refusal(json_request(R"({"q":"a dog\u0000","source":"en","target":"de"})")),
+            "400 Invalid request: q has a NUL character at byte 5; leave it out");
   for (const std::string broken :
        {"", "{", "[]", "null", "\"q\"", "{\"q\":\"\xff\"}", "{\"q\":\"a\",\"q\":\"b\"}", "{\"q\":[[[[[[[[[[]]]]]]]]]]}"})
     EXPECT_THAT(refusal(json_request(broken)), testing::StartsWith("400 Invalid JSON format: the request's body: ")) << broken;
