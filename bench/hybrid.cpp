@@ -1,4 +1,4 @@
-// GNMT on several ranks in three ways, whole replicas, layers in stages, and the hybrid of both (docs/studies/model-parallel.md), beside
+// GNMT on several ranks in three ways, whole replicas, layers in stages, and the hybrid of both (bench/plan_accuracy.md), beside
 // one rank alone: target tokens/s at equal batches, and at the fastest ones that the memory of a rank allows, the same for all. Simulated
 // with rates of one thread of this machine, measured first. What two real ranks do beside their prediction, bench/plan_accuracy.sh shows.
 // Usage: bench_hybrid [preset=gnmt-4] [vocabulary=32000] [tokens=1800 of one rank's batch] [ranks=4] [network=10gbe]

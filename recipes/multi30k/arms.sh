@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The arms of docs/studies/optimizers.md's table: trains transformer-small (tiny: transformer-tiny, deep: that with 4+4 layers) on Multi30k by each of them, one thread,
+# The arms of recipes/multi30k/optimizers.md's table: trains transformer-small (tiny: transformer-tiny, deep: that with 4+4 layers) on Multi30k by each of them, one thread,
 # seed 1, and prints BLEU (beam 4) and cross-entropy of the validation set at the end of each run, and the seconds of the
 # processor that it took.
 # Usage: recipes/multi30k/arms.sh DIRECTORY [ARM...]     without arms: all, some hours. Data and program: find.sh.

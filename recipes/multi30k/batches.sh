@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How many target tokens a model needs to a cross-entropy by the batch, and what the logged noise scale says of it
-# (docs/studies/optimizers.md, "What a batch needs"). Each batch is a run with a constant rate that grows with the batch's root. Prints for
+# (recipes/multi30k/optimizers.md, "What a batch needs"). Each batch is a run with a constant rate that grows with the batch's root. Prints for
 # each batch the tokens to the target cross-entropy of the validation set and the mean noise scale on the way; then the fewest tokens T and the critical
 # batch C of tokens = T (1 + batch / C), the straight line with the least squares of relative errors.
 # Usage: [TARGET=nats] recipes/multi30k/batches.sh DIRECTORY gnmt|tiny [BATCH...]     half an hour of one core for gnmt, 20 minutes for
