@@ -82,7 +82,7 @@ void RaceRunner::check_places() const {
       if (windowed && !plan_.networks_of(arm, workers).front().empty())
         throw ConfigError(
             fmt::format("{}: arm {}: stragglers and link-faults that come and go (from-s, until-s) are possible only where times are "
-                        "replayed (docs/explanation/race.md); remove from-s and until-s, or the arm",
+                        "replayed (docs/guides/race.md); remove from-s and until-s, or the arm",
                         r_.file, arm.name));
     }
   for (const Straggler& s : r_.cluster.stragglers)

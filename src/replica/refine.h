@@ -1,5 +1,5 @@
 // Refinement by expected reward (Wu et al. 2016, section 5.2): translations are sampled from the model, scored by GLEU against the
-// reference, and become training examples whose weight is their advantage. docs/explanation/refinement.md has the equations.
+// reference, and become training examples whose weight is their advantage. docs/guides/refinement.md has the equations.
 #pragma once
 
 #include <cstdint>
