@@ -1,4 +1,4 @@
-// What a simulated cluster is made of and what fails in it: plain numbers, read from YAML. docs/explanation/simulator.md explains each of
+// What a simulated cluster is made of and what fails in it: plain numbers, read from YAML. README.md beside it explains each of
 // them and the equation it enters.
 #pragma once
 
