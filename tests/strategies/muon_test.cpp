@@ -101,7 +101,7 @@ TEST(Ownership, KeepsMatricesWholeAndAllElse) {
   }
 }
 
-// The figures of docs/explanation/optimizers.md: the mean over the most, of Muon's work and of the optimizer's memory.
+// The figures of src/strategies/README.md: the mean over the most, of Muon's work and of the optimizer's memory.
 TEST(Ownership, BalancesWorkAndMemory) {
   MetaBackend backend(DType::f32, DType::f32);
   struct Least {
