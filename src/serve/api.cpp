@@ -48,7 +48,7 @@ std::optional<std::string> RequestValues::text(const std::string& name) const {
   std::string value;
   if (json_.is_object()) {
     if (!json_.at(name).is_string()) throw wrong_type(name, "a text");
-    value = json_.at(name).get<std::string>();
+    value = valid(name, json_.at(name).get<std::string>());
   } else {
     for (const auto& [key, v] : fields_)
       if (key == name) {
@@ -76,12 +76,12 @@ std::vector<std::string> RequestValues::texts(const std::string& name, bool& lis
     return all;
   }
   const nlohmann::json& value = json_.at(name);
-  if (value.is_string()) return {value.get<std::string>()};
+  if (value.is_string()) return {valid(name, value.get<std::string>())};
   if (!value.is_array()) throw wrong_type(name, "a text or a list of texts");
   list = true;
   for (const auto& each : value) {
     if (!each.is_string()) throw wrong_type(name, "a text or a list of texts");
-    all.push_back(each.get<std::string>());
+    all.push_back(valid(name, each.get<std::string>()));
   }
   return all;
 }

@@ -114,7 +114,7 @@ TEST_F(Doctor, FindsValidationPairsInTheTrainingText) {
   const auto valid = [&](const std::string& source, const std::string& target) {
     std::ofstream(directory_ + "/valid.a") << source;
     std::ofstream(directory_ + "/valid.b") << target;
-    c.valid.source = directory_ + "/valid.a", c.valid.target = directory_ + "/valid.b";
+    c.valid.source = directory_ + "/valid.a", c.valid.target = directory_ + "/valid.b", c.valid.metrics = {"bleu"};
     return examine_texts(c).findings;
   };
   EXPECT_THAT(valid("the house with the number 2950\nthe house with the number 2951\na house of its own, new\n",

@@ -96,7 +96,7 @@ TEST_F(LaunchHosts, AreReadFromAFileBeforeMpirunSeesIt) {
                                                        {"alpha:2\n", "'alpha:2' is not a valid host name; write HOST or HOST slots=N"},
                                                        {"alpha slots=1\nalpha slots=2\n", ":2: 'alpha' is named a second time"},
                                                        {"alpha\nalpha slots=2\n", ":2: 'alpha' is named a second time"},
-                                                       {"alpha max-slots=2\n", "'max-slots' behind a host"},
+                                                       {"alpha max-slots=2\n", "unknown option 'max-slots' after the name of a host"},
                                                        {"# nobody\r\n", "names no host"}};
   for (const auto& [text, said] : wrong) {
     const ShellOutcome o = with(text);

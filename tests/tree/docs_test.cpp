@@ -1,4 +1,4 @@
-// The pages in docs/: each is in the index, their links and what sources say about pages lead somewhere, and the messages that
+// The pages: those in docs/ are in its index, their links and what sources say about pages lead somewhere, and the messages that
 // troubleshooting.md quotes are still those of the program.
 #include <gtest/gtest.h>
 
@@ -36,6 +36,16 @@ std::vector<fs::path> pages() {
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs"))
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   return pages;
+}
+
+// With those that stand beside sources, recipes and benches.
+std::vector<fs::path> all_pages() {
+  std::vector<fs::path> all = pages();
+  for (const char* file : {"CHANGELOG.md", "SECURITY.md"}) all.push_back(kRoot / file);
+  for (const char* folder : {"bench", "python", "recipes", "src", "tests"})
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder))
+      if (entry.path().extension() == ".md") all.push_back(entry.path());
+  return all;
 }
 
 // All sources as one text, with string literals that stand next to each other joined as the compiler joins them.
@@ -99,7 +109,7 @@ std::set<std::string> anchors(const fs::path& page) {
 TEST(Docs, LinksLeadSomewhere) {
   const std::regex link(R"re((?:\]\(|src=")([^)#\s"]*)#?([^)\s"]*)[)"])re");
   int links = 0;
-  for (const fs::path& page : pages())
+  for (const fs::path& page : all_pages())
     for (const std::string& line : prose(page))
       for (std::sregex_iterator it(line.begin(), line.end(), link), end; it != end; ++it) {
         const std::string target = (*it)[1], anchor = (*it)[2];
@@ -129,7 +139,7 @@ TEST(Docs, PagesThatAreNamedExist) {
   for (const char* folder : {"src", "tests", "tools", "bench", "recipes", "cmake", "docs", ".ci"})
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder))
       if (entry.is_regular_file() && entry.path().extension() != ".zst") check(entry.path());
-  for (const char* file : {"README.md", "CONTRIBUTING.md", "CMakeLists.txt", "Makefile"}) check(kRoot / file);
+  for (const char* file : {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CMakeLists.txt", "Makefile"}) check(kRoot / file);
   EXPECT_GT(named, 150);
 }
 
