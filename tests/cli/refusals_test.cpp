@@ -142,7 +142,6 @@ TEST_F(Refusals, ScoreAndEvaluate) {
       {"score -m run --source a --target short", 3, {"short"}},
       {"score -m run --source a --target missing", 3, {"missing"}},
       {"score -m run --source a --target b >>b", 2, {"standard output is the same file as --target b"}},
-      {"score -m run --source a --target b --max-length 1", 3, {"a:1"}},
       {"score -m run --source a --target b -o b", 2, {"--output b is the same file as --target b"}},
       {"score -m model --source a --target b -o model/scores", 2, {"lies in --model model"}},
       {"score -m run --source a --target b -o nowhere/new", 3, {"nowhere/new: cannot be written: the directory nowhere does not exist"}},

@@ -64,7 +64,7 @@ TEST_F(ScoreTest, GoesOnPastPairsThatAreTooLong) {
   // A list with a hole could not be sorted by its scores.
   write("list", "0 ||| siehe ba jetzt ||| ||| -1\n1 ||| siehe ||| ||| -1\n");
   const ShellOutcome list = run("score --model run --source source --n-best list --threads 1 --max-length 40");
-  EXPECT_EQ(list.status, 2);
+  EXPECT_EQ(list.status, 3);
   EXPECT_THAT(list.text, testing::HasSubstr("list:2: a sentence of "));
 }
 

@@ -139,7 +139,8 @@ TEST(Docs, PagesThatAreNamedExist) {
   for (const char* folder : {"src", "tests", "tools", "bench", "recipes", "cmake", "docs", ".ci"})
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder))
       if (entry.is_regular_file() && entry.path().extension() != ".zst") check(entry.path());
-  for (const char* file : {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CMakeLists.txt", "Makefile"}) check(kRoot / file);
+  for (const char* file : {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CMakeLists.txt", "Makefile"})
+    check(kRoot / file);
   EXPECT_GT(named, 150);
 }
 
