@@ -34,7 +34,6 @@ std::string read_whole_text(const std::string& path) {
   if (const auto at = invalid_utf8_offset(text))
     throw DataError(fmt::format("{}:{}: invalid UTF-8 (0x{:02x}); convert the file, e.g. with: iconv -f LATIN1 -t UTF-8 {}", shown,
                                 line_at(*at), static_cast<unsigned char>(text[*at]), path == "-" ? "FILE" : path));
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   return text;
 }
 

@@ -7,7 +7,7 @@ namespace starling {
 
 class TextFile final : public UnitFile {
  public:
-  /// A byte order mark is dropped. Throws DataError with the line for what is not UTF-8; all else is text.
+  /// Throws DataError with the line for what is not UTF-8; all else is text.
   TextFile(std::string text, DocumentFormat format);
 
  private:

@@ -1,6 +1,7 @@
 // Files are read, translated and written in groups of texts, so that they may be large; what is broken is refused before that.
 #include <gmock/gmock.h>
 
+#include "formats/file_format.h"
 #include "office_files.h"
 #include "units.h"
 
@@ -99,8 +100,13 @@ TEST(Groups, ThatTranslateNothingLeaveEveryByte) {
            {"resx", "<root><data name='a'><value>a &#100;og <![CDATA[x]]></value></data></root>"},
            {"markdown", "A *dog*\nran \\a &copy; x  \nfar\n"},
            {"html", "<p>a\n <b>dog</b> &eacute;t&#233;</p>"},
-           {"subtitles", "1\n00:00:01,000 --> 00:00:02,000\nA dog\nran on and on and on and on.\n"}})
-    EXPECT_EQ(with_sentences(*open_unit_file(format, text, kLanguages), same), text);
+           {"subtitles", "1\n00:00:01,000 --> 00:00:02,000\nA dog\nran on and on and on and on.\n"},
+           {"text", "A dog ran.\n"}})
+    for (const std::string mark : {"", "\xEF\xBB\xBF"}) {  // programs of Windows begin their files with one
+      EXPECT_EQ(with_sentences(*open_unit_file(format, mark + text, kLanguages), same), mark + text);
+      EXPECT_EQ(texts_of(*open_unit_file(format, mark + text, kLanguages)), texts_of(*open_unit_file(format, text, kLanguages)));
+    }
+  EXPECT_EQ(file_format("\xEF\xBB\xBF<!DOCTYPE html><p>A dog</p>", "-"), "html");
 }
 
 TEST(Groups, BrokenFilesAreRefusedBeforeAnythingIsTranslated) {
