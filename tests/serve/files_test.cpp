@@ -68,7 +68,7 @@ TEST_F(FilesTest, EachFormatOfOneTextAndOfMany) {
   EXPECT_EQ(translated_file("a.txt",
                             "\xEF\xBB\xBF"
                             "A dog runs.\n12:30\n"),
-            dog + "\n12:30\n");
+            "\xEF\xBB\xBF" + dog + "\n12:30\n");
   EXPECT_EQ(translated_file("a.html", "<html><p>A dog runs.</p></html>"), "<html><p>" + dog + "</p></html>");
   EXPECT_EQ(translated_file("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nA dog runs.\n"), "1\n00:00:01,000 --> 00:00:02,000\n" + dog + "\n");
   EXPECT_EQ(translated_file("a.odt", open_document("text", "<text:p>A dog runs.</text:p>")),
