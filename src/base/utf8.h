@@ -17,6 +17,9 @@ inline bool is_continuation(unsigned char byte) { return (byte & 0xC0) == 0x80; 
 /// above U+10FFFF), or nullopt if the text is valid.
 std::optional<std::size_t> invalid_utf8_offset(std::string_view text);
 
+/// Returns the bytes of the byte order mark that a text begins with: 3, or 0.
+inline std::size_t byte_order_mark(std::string_view text) { return text.starts_with("\xEF\xBB\xBF") ? 3 : 0; }
+
 /// One decoded code point and the number of bytes it took; length 0 means that the bytes are malformed.
 struct DecodedCodePoint {
   char32_t value = 0;

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "data/foreign_formats.h"
 #include "text/unicode.h"
 
@@ -379,7 +380,7 @@ std::string_view LineReader::checked(std::string_view line) const {
   if (number == 1 && (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff")))
     fail(number, "the text is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8");
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+  if (number == 1) line.remove_prefix(byte_order_mark(line));
   const size_t nul = line.find('\0');
   const auto at = invalid_utf8_offset(line);
   if (nul == std::string_view::npos && !at) return line;

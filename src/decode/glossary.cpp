@@ -60,7 +60,7 @@ bool begins_small(std::u32string_view text) {
 std::shared_ptr<const Glossary> Glossary::parse(std::string_view text, const std::string& name) {
   auto glossary = std::make_shared<Glossary>();
   glossary->hash_ = hash64(std::as_bytes(std::span(text)));
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text.remove_prefix(byte_order_mark(text));
   for (int64_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);

@@ -1,6 +1,7 @@
 #include "formats/csv.h"
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 #include "text/languages.h"
 
 namespace starling {
@@ -54,7 +55,7 @@ bool names_csv_columns(std::string_view line, std::string_view source, std::stri
 }
 
 void CsvLines::add(std::string_view bytes, std::string& out) {
-  if (first_ && bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+  if (first_) bytes.remove_prefix(byte_order_mark(bytes));
   first_ = false;
   for (const char c : bytes) {
     if (c == '"' && (in_ == In::beginning || in_ == In::quoted)) {

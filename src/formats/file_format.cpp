@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "formats/office.h"
 #include "formats/subtitles.h"
 
@@ -72,7 +73,7 @@ std::vector<std::string> document_endings() {
 std::string file_format(std::string_view text, const std::string& path) {
   if (std::string office = office_format(text, path); !office.empty()) return office;
   if (is_subtitles(text)) return "subtitles";
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text.remove_prefix(byte_order_mark(text));
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   std::string first(text.substr(0, 500)), ending = path.substr(path.rfind('/') + 1);
   const size_t dot = ending.rfind('.');

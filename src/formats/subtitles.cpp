@@ -4,6 +4,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "document/plain_tags.h"
 #include "document/sentences.h"
 #include "text/unicode.h"
@@ -267,7 +268,7 @@ bool ends_sentence(std::string_view text) {
 }  // namespace
 
 bool is_subtitles(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text.remove_prefix(byte_order_mark(text));
   if (text.starts_with("WEBVTT")) return text.size() == 6 || is_ascii_space(text[6]);
   for (size_t at = 0, lines = 0; at < text.size() && lines < 3; ++lines) {
     const FileLine line = file_line_at(text, at);
@@ -280,7 +281,7 @@ bool is_subtitles(std::string_view text) {
 }
 
 Subtitles::Subtitles(std::string text)
-    : text_(std::move(text)), webvtt_(text_.starts_with("WEBVTT") || text_.starts_with("\xEF\xBB\xBFWEBVTT")) {
+    : text_(std::move(text)), webvtt_(std::string_view(text_).substr(byte_order_mark(text_)).starts_with("WEBVTT")) {
   if (const auto bad = invalid_utf8_offset(text_))
     throw DataError(
         fmt::format("byte {} of the subtitles does not belong to UTF-8; convert them, for instance with iconv -f cp1252", *bad));

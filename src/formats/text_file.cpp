@@ -19,12 +19,8 @@ TextFile::TextFile(std::string text, DocumentFormat format) : text_(std::move(te
 
 void TextFile::read() {
   constexpr size_t kPiece = size_t{16} << 10;  // bytes; those of a server's queue at once
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::string_view all = text_;
-  if (all.starts_with(kByteOrderMark)) {
-    all.remove_prefix(kByteOrderMark.size());
-    if (!checks()) write(kByteOrderMark);
-  }
+  const std::string_view text = text_, mark = text.substr(0, byte_order_mark(text)), all = text.substr(mark.size());
+  if (!mark.empty() && !checks()) write(mark);
   if (format_ != DocumentFormat::text) {
     for (const std::string_view piece : format_ == DocumentFormat::html ? html_pieces(all) : xml_pieces(all)) add_piece(piece);
     return;

@@ -80,7 +80,7 @@ bool TmxReader::fill() {
   ended_ = got == 0;
   if (encoding_ == Encoding::unknown && (raw_.size() >= 3 || ended_)) {
     encoding_ = raw_.starts_with("\xFF\xFE") ? Encoding::little : raw_.starts_with("\xFE\xFF") ? Encoding::big : Encoding::utf8;
-    if (raw_.starts_with("\xEF\xBB\xBF")) raw_.erase(0, 3);
+    raw_.erase(0, byte_order_mark(raw_));
   }
   if (encoding_ == Encoding::utf8) {
     buffer_ += raw_;

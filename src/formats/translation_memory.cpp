@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text_files.h"
+#include "base/utf8.h"
 #include "formats/csv.h"
 #include "formats/tmx.h"
 #include "text/unicode.h"
@@ -43,7 +44,7 @@ std::shared_ptr<const TranslationMemory> TranslationMemory::parse(std::string te
     const std::string_view lines = table, first = lines.substr(0, lines.find('\n'));
     memory->read_lines(lines.substr(names_csv_columns(first, source, target) ? first.size() + 1 : 0), name);
   } else {
-    memory->read_lines(bytes.substr(bytes.starts_with("\xEF\xBB\xBF") ? 3 : 0), name);
+    memory->read_lines(bytes.substr(byte_order_mark(bytes)), name);
   }
   if (memory->size() == 0) throw DataError(fmt::format("{}: the memory has no sentences", name));
   return memory;

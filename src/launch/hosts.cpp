@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/text_files.h"
+#include "base/utf8.h"
 #include "config/config.h"
 
 namespace starling {
@@ -85,7 +86,7 @@ std::vector<LaunchHost> hosts_of_file(const std::string& path) {
   for (std::string text; std::getline(lines, text);) {
     const std::string place = fmt::format("--hostfile: {}:{}", path, ++number);
     text = std::string(trimmed(std::string_view(text).substr(0, text.find('#')), kBlanks));
-    if (number == 1 && text.starts_with("\xef\xbb\xbf")) text = std::string(trimmed(std::string_view(text).substr(3), kBlanks));
+    if (number == 1) text = std::string(trimmed(std::string_view(text).substr(byte_order_mark(text)), kBlanks));
     if (text.empty()) continue;
     const HostLine line = read_line(text, place);
     const bool again = std::find(alone.begin(), alone.end(), line.name) != alone.end();

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "document/placeholders.h"
 
 namespace starling {
@@ -69,7 +70,7 @@ void Gettext::read() {
     entry = {};
     value = nullptr;
   };
-  for (size_t line = text_.starts_with("\xEF\xBB\xBF") ? 3 : 0; line < text_.size();) {
+  for (size_t line = byte_order_mark(text_); line < text_.size();) {
     const size_t next = std::min(text_.find('\n', line), text_.size() - 1) + 1;
     size_t end = next;
     while (end > line && is_ascii_space(text_[end - 1])) --end;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 
 namespace starling {
 namespace {
@@ -35,7 +36,7 @@ class JsonMessages::Reader {
                text_.find("\\u") != std::string::npos) {}
 
   void read() {
-    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+    at_ = byte_order_mark(text_);
     bool value = true;  // one is expected
     for (skip_blanks(); !(at_ == text_.size() && open_.empty() && !value); skip_blanks()) {
       const char c = here();

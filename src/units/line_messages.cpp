@@ -62,7 +62,7 @@ Properties::Properties(std::string text, const Languages& languages)
 }
 
 void Properties::read() {
-  for (size_t at = text_.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text_.size();) {
+  for (size_t at = byte_order_mark(text_); at < text_.size();) {
     while (at < text_.size() && is_ascii_space(text_[at])) ++at;
     const bool comment = at < text_.size() && (text_[at] == '#' || text_[at] == '!');
     size_t end = at;  // of the line; a backslash continues it
@@ -135,7 +135,7 @@ AppleStrings::AppleStrings(std::string text, const Languages& languages) : Messa
 }
 
 void AppleStrings::read() {
-  for (size_t at = skip_blanks(text_.starts_with("\xEF\xBB\xBF") ? 3 : 0); at < text_.size(); at = skip_blanks(at)) {
+  for (size_t at = skip_blanks(byte_order_mark(text_)); at < text_.size(); at = skip_blanks(at)) {
     std::string key, value;
     at = skip_blanks(read_word(at, key));
     const bool alone = at < text_.size() && text_[at] == ';';  // the key is the value too

@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace starling {
 namespace {
@@ -42,7 +43,7 @@ class Hider {
 
   // Returns the end of the YAML or TOML at the beginning.
   size_t front_matter() const {
-    const size_t begin = text_.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+    const size_t begin = byte_order_mark(text_);
     const std::string_view fence = trimmed(line_at(begin), " \t\r");
     if (fence != "---" && fence != "+++") return begin;
     for (size_t at = begin + line_at(begin).size() + 1; at < text_.size(); at += line_at(at).size() + 1) {

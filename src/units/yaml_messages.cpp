@@ -45,7 +45,7 @@ class YamlMessages::Reader {
  public:
   Reader(YamlMessages& file, const Languages& languages) : file_(file), text_(file.text_), languages_(languages) {
     yaml_parser_initialize(&parser_);
-    if (text_.starts_with("\xEF\xBB\xBF")) bytes_ = 3;  // a byte order mark, which libyaml would count as a character
+    bytes_ = byte_order_mark(text_);  // which libyaml would count as a character
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text_.data()) + bytes_, text_.size() - bytes_);
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
   }
