@@ -14,7 +14,6 @@
 #include "run/run_vocabulary.h"
 #include "settings/corpus_defaults.h"
 #include "storage/outputs.h"
-#include "storage/state.h"
 #include "text/vocabulary_format.h"
 
 namespace starling {
@@ -102,17 +101,13 @@ bool take_rates(FileSystem& files, const std::string& checkpoint, OptimizerOptio
   }
 }
 
-// The lines of the configuration that the checkpoint's run had; none of older versions'.
-std::vector<std::string> settings_of(FileSystem& files, const std::string& checkpoint) {
-  std::vector<std::string> settings;
+std::vector<std::string> settings_of_checkpoint(FileSystem& files, const std::string& checkpoint) {
   const std::string path = join_path(checkpoint, "state.json");
   try {
-    const State state = State::from_json(files.read_file(path), path);
-    std::istringstream lines(state.has("settings") ? state.text("settings") : "");
-    for (std::string line; std::getline(lines, line);) settings.push_back(line);
+    return settings_of(State::from_json(files.read_file(path), path));
   } catch (const Error&) {  // damaged: the start says so
+    return {};
   }
-  return settings;
 }
 
 // Of a run's record; none where its rate would mean something else in another run.
@@ -209,7 +204,7 @@ std::vector<Override> take_over(const GivenText& given, const std::vector<std::s
   // Another limit that the run had, and that nobody gives any more, is no end: it follows from the corpus, as in a new run.
   if (record && record->train.max_tokens == 0 && has_limit(record->train)) std::erase(known, "train.max-tokens");
   if (record) return values_of(config_lines(*record), known);
-  if (const auto settings = settings_of(*files, run->directory); !settings.empty()) {
+  if (const auto settings = settings_of_checkpoint(*files, run->directory); !settings.empty()) {
     std::vector<Override> values = values_of(settings, known);
     std::erase(values, Override{"train.max-tokens", "0"});
     return values;
@@ -234,6 +229,13 @@ std::string differences(ModelConfig model, ModelConfig other) {
 }
 
 }  // namespace
+
+std::vector<std::string> settings_of(const State& state) {
+  std::vector<std::string> settings;
+  std::istringstream lines(state.has("settings") ? state.text("settings") : "");
+  for (std::string line; std::getline(lines, line);) settings.push_back(line);
+  return settings;
+}
 
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides) {
   std::vector<std::string> open;

@@ -8,6 +8,7 @@
 
 #include "comm/communicator.h"
 #include "settings/config.h"
+#include "storage/state.h"
 
 namespace starling {
 
@@ -15,6 +16,9 @@ namespace starling {
 // else from train.initial-model, else from the vocabularies that exist already; the presets' defaults come last. Also throws what reading
 // train.initial-model throws, if that path exists.
 Config load_run_config(const std::string& path, const std::vector<Override>& overrides = {});
+
+// Returns the lines of the configuration that the run of a checkpoint had; none of one of an older version.
+std::vector<std::string> settings_of(const State& state);
 
 // Like load_config, for commands that train new runs: settings left open are chosen by the corpus, as for a run (corpus_defaults.h).
 Config load_new_config(const std::string& path, const std::vector<Override>& overrides);

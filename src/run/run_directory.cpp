@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "data/text_stream.h"
 #include "evaluation/text_roles.h"
@@ -212,12 +211,7 @@ void RunDirectory::describe_models() {
 // The settings of the checkpoint; of an older version's those of the last start, or none if they cannot be read: the file is only a record,
 // and people may edit it.
 std::vector<std::string> RunDirectory::recorded_lines() const {
-  if (state_ && state_->has("settings")) {
-    std::vector<std::string> settings;
-    std::istringstream lines(state_->text("settings"));
-    for (std::string line; std::getline(lines, line);) settings.push_back(line);
-    return settings;
-  }
+  if (state_ && state_->has("settings")) return settings_of(*state_);
   try {
     return config_lines(load_record(path("config.yml")));
   } catch (const Error&) {

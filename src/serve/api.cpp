@@ -14,12 +14,17 @@ ApiError wrong_type(const std::string& name, const char* wanted) {
   return {400, fmt::format("Invalid request: {} is not {}", name, wanted)};
 }
 
-std::string valid(const std::string& name, std::string text) {
-  if (const auto at = invalid_utf8_offset(text))
-    throw ApiError(400, fmt::format("Invalid request: {} is not valid UTF-8 at byte {}; send text in UTF-8", name, *at));
+std::string without_nul(const std::string& name, std::string text) {
   if (const size_t at = text.find('\0'); at != text.npos)
     throw ApiError(400, fmt::format("Invalid request: {} has a NUL character at byte {}; leave it out", name, at));
   return text;
+}
+
+// Of JSON its parser has seen to this.
+std::string valid(const std::string& name, std::string text) {
+  if (const auto at = invalid_utf8_offset(text))
+    throw ApiError(400, fmt::format("Invalid request: {} is not valid UTF-8 at byte {}; send text in UTF-8", name, *at));
+  return without_nul(name, std::move(text));
 }
 
 }  // namespace
@@ -48,7 +53,7 @@ std::optional<std::string> RequestValues::text(const std::string& name) const {
   std::string value;
   if (json_.is_object()) {
     if (!json_.at(name).is_string()) throw wrong_type(name, "a text");
-    value = valid(name, json_.at(name).get<std::string>());
+    value = without_nul(name, json_.at(name).get<std::string>());
   } else {
     for (const auto& [key, v] : fields_)
       if (key == name) {
@@ -76,12 +81,12 @@ std::vector<std::string> RequestValues::texts(const std::string& name, bool& lis
     return all;
   }
   const nlohmann::json& value = json_.at(name);
-  if (value.is_string()) return {valid(name, value.get<std::string>())};
+  if (value.is_string()) return {without_nul(name, value.get<std::string>())};
   if (!value.is_array()) throw wrong_type(name, "a text or a list of texts");
   list = true;
   for (const auto& each : value) {
     if (!each.is_string()) throw wrong_type(name, "a text or a list of texts");
-    all.push_back(valid(name, each.get<std::string>()));
+    all.push_back(without_nul(name, each.get<std::string>()));
   }
   return all;
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/iso_time.h"
 #include "base/quotes.h"
+#include "base/task_progress.h"
 #include "base/version.h"
 
 namespace starling {
@@ -24,7 +25,6 @@ constexpr double kFindSeconds = 5;  // between two looks for new runs
 constexpr size_t kMostRuns = 200;
 constexpr size_t kMostEntries = 100'000;  // in all directories that are looked at
 
-double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 double now_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 // Returns whether a run has begun there; its log exists before its first record.
