@@ -206,7 +206,7 @@ TEST(SentenceSplitter, TakesTimeInProportion) {
                            "1. ",
                            "\xE2\x80\x98.\xE2\x80\x99 "}) {
     std::string text;
-    while (text.size() < 1 << 18) text += unit;
+    while (text.size() < 1 << 20) text += unit;
     EXPECT_EQ(joined(split_sentences(text, "de")).size(), text.size()) << unit;
     EXPECT_EQ(joined(split_sentences(text + "b", "en")).size(), text.size() + 1) << unit;
   }
