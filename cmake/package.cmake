@@ -8,7 +8,7 @@ if(NOT CMAKE_CROSSCOMPILING)
           COMPONENT program)
 endif()
 # The pages lie below the README as in the sources, so that its links lead to them; Debian looks for a licence under the name copyright.
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES README.md SECURITY.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program RENAME copyright)
 install(FILES packaging/starling.service DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program)
