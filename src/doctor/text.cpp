@@ -160,10 +160,11 @@ void look_for_validation_pairs(const Config& config, std::vector<Finding>& found
       late = reader.line_number() % 1024 == 0 && std::chrono::steady_clock::now() > until;
     }
     if (both.empty()) continue;
-    found.push_back({Level::note,
-                     fmt::format("{}: {} of the validation text in {}", files.name(), counted(both.size(), "pair"),
-                                 late ? fmt::format("its first {} lines", reader.line_number()) : std::string("it")),
-                     "remove them from the training text: scores of what a model was trained on promise too much"});
+    found.push_back(
+        {Level::note,
+         fmt::format("{}: {} of the validation text {} also in {}", files.name(), counted(both.size(), "pair"),
+                     both.size() == 1 ? "is" : "are", late ? fmt::format("its first {} lines", reader.line_number()) : std::string("it")),
+         "remove them from the training text: scores of what a model was trained on promise too much"});
   }
 }
 

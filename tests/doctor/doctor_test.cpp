@@ -119,7 +119,7 @@ TEST_F(Doctor, FindsValidationPairsInTheTrainingText) {
   };
   EXPECT_THAT(valid("the house with the number 2950\nthe house with the number 2951\na house of its own, new\n",
                     "das Haus mit der number 2950\nein anderes Haus\nein Haus\n"),
-              found(Level::note, ": 1 pair of the validation text in it"));
+              found(Level::note, ": 1 pair of the validation text is also in it"));
   const auto none = testing::Not(found(Level::note, "of the validation text"));
   EXPECT_THAT(valid("the house with the number 2950\nyes\n", "das Haus\nja\n"), none);
 }
