@@ -1,5 +1,5 @@
 // Every option of Marian's training, with its default, and what becomes of it here. A conversion answers by it for options that it does not
-// convert, and docs/start/coming-from.md shows it.
+// convert, and "starling train --names" prints it.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // Maps names of Marian, OpenNMT-py, fairseq and Sockeye to the names used here. A user who writes a name from one of these programs is told
-// our name and how the value converts. docs/start/coming-from.md shows the table.
+// our name and how the value converts. "starling train --names" prints the table.
 #pragma once
 
 #include <span>
