@@ -1,5 +1,5 @@
 // The training data as token ids in memory-mapped files in the run directory: text is tokenised once, and a corpus larger than memory
-// costs only address space. The pairs are in shards (token_shard.h), which an index lists; docs/guides/data.md describes the format.
+// costs only address space. The pairs are in shards (token_shard.h), which an index lists; README.md has the format.
 #pragma once
 
 #include <cstddef>
