@@ -24,7 +24,7 @@ int64_t bytes_of(const ModelDescription& model, int64_t activation, const Search
 
 std::string SearchBudget::text() const {
   std::string text = fmt::format("{} with {} rows take {} MiB at most", counted(threads, "thread"), rows, mebibytes(bytes));
-  if (rows < asked) text += fmt::format(" ({} rows would take more than there is: --batch-rows, --max-source-tokens)", asked);
+  if (rows < asked) text += fmt::format(" ({} rows would take more memory than there is; see --batch-rows, --max-source-tokens)", asked);
   return text;
 }
 

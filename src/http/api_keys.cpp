@@ -61,7 +61,7 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
       throw DataError(fmt::format("{}:{}: {} is not the SHA-256 of a key; write NAME HASH, with HASH from: printf %s KEY | sha256sum", path,
                                   number, in_quotes(hash)));
     if (is_hash_of_nothing(*digest))
-      throw DataError(fmt::format("{}:{}: the key of {} is empty, so everybody would be let in; hash a key: printf %s KEY | sha256sum",
+      throw DataError(fmt::format("{}:{}: the key of {} is empty, so everybody would have access; hash a key: printf %s KEY | sha256sum",
                                   path, number, printable(name)));
     double per_minute = 0;
     const auto [end, error] = std::from_chars(limit.data(), limit.data() + limit.size(), per_minute);
@@ -70,10 +70,11 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& path) {
       throw DataError(fmt::format("{}:{}: {} is not a number of requests per minute; write NAME HASH or NAME HASH NUMBER", path, number,
                                   in_quotes(more.empty() ? limit : more)));
     if (!names.insert(name).second)
-      throw DataError(fmt::format("{}:{}: the name {} occurs twice; name keys differently", path, number, printable(name)));
+      throw DataError(fmt::format("{}:{}: the name {} occurs twice; give each key its own name", path, number, printable(name)));
     keys.keys_.push_back({name, *digest, per_minute});
   }
-  if (keys.keys_.empty()) throw DataError(fmt::format("{}:1: holds no key, so nobody could ask; add one or leave --api-keys out", path));
+  if (keys.keys_.empty())
+    throw DataError(fmt::format("{}:1: has no key, so every request would be refused; add one or leave --api-keys out", path));
   return keys;
 }
 

@@ -53,7 +53,7 @@ int listen_at(const std::string& address) {
   if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, kBacklog) != 0) {
     const std::string reason = system_reason(errno);
     if (fd >= 0) close(fd);
-    throw ConfigError(fmt::format("--listen {}: {}; choose another address or port, or end the program that has it", address, reason));
+    throw ConfigError(fmt::format("--listen {}: {}; choose another address or port, or stop the program that uses it", address, reason));
   }
   return fd;
 }

@@ -49,7 +49,7 @@ bool lies_as_it_came(const RequestHead& head) {
 std::string request_line_error(const RequestHead& head) {
   if (!is_token(head.method)) return fmt::format("the method '{}' is not an HTTP token; send GET or POST", shown(head.method));
   if (head.version != "HTTP/1.1" && head.version != "HTTP/1.0")
-    return fmt::format("the version '{}' is not known; send HTTP/1.1", shown(head.version));
+    return fmt::format("the version '{}' is not supported; send HTTP/1.1", shown(head.version));
   const auto wrong = [](char c) { return is_control(c) || c == ' ' || c == '\t'; };
   if (head.target.empty() || std::any_of(head.target.begin(), head.target.end(), wrong))
     return "the request's target has blanks or control characters; send them percent-encoded";
@@ -78,7 +78,7 @@ std::string head_error(const RequestHead& head) {
         return fmt::format("the Content-Length '{}' is not a number; send digits only", shown(value));
     } else if (same_name(name, "transfer-encoding")) {
       ++codings;
-      if (!same_name(value, "chunked")) return fmt::format("the Transfer-Encoding '{}' is not known; send chunked", shown(value));
+      if (!same_name(value, "chunked")) return fmt::format("the Transfer-Encoding '{}' is not supported; send chunked", shown(value));
     }
   }
   if (hosts > 1 || (hosts == 0 && head.version == "HTTP/1.1")) return fmt::format("there are {} Host headers; send one", hosts);

@@ -52,7 +52,7 @@ std::optional<std::string> RequestValues::text(const std::string& name) const {
   if (!has(name)) return std::nullopt;
   std::string value;
   if (json_.is_object()) {
-    if (!json_.at(name).is_string()) throw wrong_type(name, "a text");
+    if (!json_.at(name).is_string()) throw wrong_type(name, "a string");
     value = without_nul(name, json_.at(name).get<std::string>());
   } else {
     for (const auto& [key, v] : fields_)
@@ -82,10 +82,10 @@ std::vector<std::string> RequestValues::texts(const std::string& name, bool& lis
   }
   const nlohmann::json& value = json_.at(name);
   if (value.is_string()) return {without_nul(name, value.get<std::string>())};
-  if (!value.is_array()) throw wrong_type(name, "a text or a list of texts");
+  if (!value.is_array()) throw wrong_type(name, "a string or a list of strings");
   list = true;
   for (const auto& each : value) {
-    if (!each.is_string()) throw wrong_type(name, "a text or a list of texts");
+    if (!each.is_string()) throw wrong_type(name, "a string or a list of strings");
     all.push_back(without_nul(name, each.get<std::string>()));
   }
   return all;

@@ -16,7 +16,7 @@ constexpr int64_t kFilesTogether = 16;    // of the largest size that may be hel
 constexpr size_t kMostJobs = 1000;        // and files of any size
 constexpr uint64_t kUnpackedFactor = 10;  // bytes of text and tags in an archive of the largest size
 
-ApiError stopping() { return {503, "the server is being stopped; ask another one"}; }
+ApiError stopping() { return {503, "the server is shutting down; send the request to another one"}; }
 
 }  // namespace
 
@@ -50,8 +50,7 @@ int64_t FileJobs::held_bytes() const {
 }
 
 std::string FileJobs::start(FileQuery file, std::shared_ptr<JobSize> size, Done done) {
-  if (std::ssize(file.bytes) > limits_.bytes)
-    throw ApiError(413, fmt::format("the file is larger than {} bytes; divide it", limits_.bytes));
+  if (std::ssize(file.bytes) > limits_.bytes) throw ApiError(413, fmt::format("the file is larger than {} bytes; split it", limits_.bytes));
   supported_format(file);
   const auto job = std::make_shared<Job>();
   job->id = secret_name();
@@ -63,7 +62,7 @@ std::string FileJobs::start(FileQuery file, std::shared_ptr<JobSize> size, Done 
   const std::lock_guard lock(mutex_);
   if (stopped_ || give_up_ < std::numeric_limits<double>::infinity()) throw stopping();
   if (jobs_.size() >= kMostJobs || held_bytes() + job->bytes > kFilesTogether * limits_.bytes) {
-    ApiError busy(429, "the server has too many files already; send it again later");
+    ApiError busy(429, "the server already holds too many files; try again later");
     busy.retry_seconds = 10;
     throw busy;
   }

@@ -81,8 +81,8 @@ FileQuery parse_translate_file(const HttpRequest& request) {
   const std::string* bytes = value_of(request.fields, "file");
   const std::string* name = value_of(request.files, "file");
   if (!bytes || !name)
-    throw ApiError(400,
-                   "Invalid request: missing file parameter; send it as a file in a form (multipart/form-data), as curl -F file=@NAME");
+    throw ApiError(
+        400, "Invalid request: missing file parameter; send it as a file in a form (multipart/form-data), as curl -F file=@NAME does");
   FileQuery query{plain_name(*name), "", values.required("source"), values.required("target")};
   if (query.name.empty() || bytes->empty()) throw ApiError(400, "Invalid request: empty file");
   for (const std::string& code : {query.source, query.target})
@@ -101,7 +101,7 @@ HttpResponse translate_file_answer(const HttpRequest& request, const std::string
 HttpResponse download_answer(FileJobs& jobs, const std::string& path) {
   const std::string name = path.substr(kDownload.size());
   auto file = jobs.file(name.substr(0, name.find('.')), false);
-  if (!file) throw ApiError(404, "there is no such file, or no longer; translate it again");
+  if (!file) throw ApiError(404, "this file does not exist or has been deleted; send it for translation again");
   return file_answer(std::move(*file));
 }
 
@@ -112,8 +112,8 @@ FileQuery parse_deepl_document(const HttpRequest& request, std::span<const Direc
   if (!bytes) throw ApiError(400, "Parameter 'file' not specified; send it in a form (multipart/form-data)");
   FileQuery query;
   query.name = plain_name(values.text("filename").value_or(sent ? *sent : ""));
-  if (query.name.empty()) throw ApiError(400, "Parameter 'filename' not specified; the name of the file has its format");
-  if (bytes->empty()) throw ApiError(400, "Invalid file data: it is empty");
+  if (query.name.empty()) throw ApiError(400, "Parameter 'filename' not specified; its ending names the file's format");
+  if (bytes->empty()) throw ApiError(400, "Invalid file data: the file is empty");
   query.target = known_language(specified(values, "target_lang"), models, "target_lang");
   const auto source = values.text("source_lang");
   query.source = source ? known_language(*source, models, "source_lang") : "auto";
@@ -121,7 +121,7 @@ FileQuery parse_deepl_document(const HttpRequest& request, std::span<const Direc
   query.glossary_id = values.text("glossary_id").value_or("");
   const std::string ending = query.name.substr(std::min(query.name.rfind('.'), query.name.size() - 1) + 1);
   if (const auto output = values.text("output_format"); output && *output != ending)
-    throw ApiError(400, fmt::format("Value for 'output_format' not supported: {}; a file keeps its format here", *output));
+    throw ApiError(400, fmt::format("Value for 'output_format' not supported: {}; leave it out, since files keep their format", *output));
   query.bytes = *bytes;
   return query;
 }
@@ -136,11 +136,11 @@ HttpResponse deepl_document_state(FileJobs& jobs, const HttpRequest& request) {
   if (result) id.resize(id.size() - 7);
   const auto status = jobs.status(id);
   if (!status || RequestValues(request).text("document_key").value_or("") != status->key)
-    throw ApiError(404, "Document not found: it was fetched, is too old, or document_key is not its own");
+    throw ApiError(404, "Document not found: it was already downloaded, has expired, or document_key does not belong to it");
   if (result) {
     if (status->state == FileJobs::State::failed) throw ApiError(400, status->error);
     auto file = jobs.file(id, request.method != "HEAD");
-    if (!file) throw ApiError(503, "The document is not translated yet");
+    if (!file) throw ApiError(503, "The document is not translated yet; try again later");
     return file_answer(std::move(*file));
   }
   constexpr const char* kStates[] = {"queued", "translating", "done", "error"};

@@ -71,7 +71,7 @@ void translate_units(ModelSet& models, const TextQuery& query, const JobOptions&
     const bool alone = std::ranges::all_of(models.all(), [](const auto& model) { return model->scheduler().queued() == 0; });
     refused_alone = alone ? refused_alone + 1 : 0;
     if (refused_alone == 2)
-      throw ApiError(400, "the file has more sentences in one piece than fit in this server's queue; divide the file");
+      throw ApiError(400, "one part of the file has more sentences than this server's queue can hold; split the file");
     const double again = serve_seconds() + std::clamp(result->error->retry_seconds, 1, 5);
     if (result->error->status != 429 || again >= deadline) throw *result->error;
     while (serve_seconds() < again) {

@@ -58,7 +58,7 @@ Glossaries::Glossaries(std::string directory) : directory_(std::move(directory))
            json.at("entries"),
            {}};
     } catch (const nlohmann::json::exception&) {
-      throw DataError(fmt::format("{}: this is not a glossary of the server; move it out of --glossaries", path));
+      throw DataError(fmt::format("{}: this is not a glossary of the server; move it out of the directory that --glossaries names", path));
     }
     e.glossary = Glossary::parse(e.terms, path);
     all_.emplace(name.substr(0, name.size() - 5), std::move(e));
@@ -85,7 +85,7 @@ HttpResponse Glossaries::create(const RequestValues& values, const std::string& 
   e.glossary = parsed(e.terms);
   const std::lock_guard lock(mutex_);
   if (e.terms.size() + e.name.size() > kMostBytesEach)
-    throw ApiError(413, fmt::format("a glossary may have {} bytes; divide it", kMostBytesEach));
+    throw ApiError(413, fmt::format("the glossary is larger than {} bytes; split it", kMostBytesEach));
   size_t terms = e.glossary->size(), bytes = e.terms.size() + e.name.size();
   for (const auto& [id, other] : all_) terms += other.glossary->size(), bytes += other.terms.size() + other.name.size();
   if (terms > kMostTerms || bytes > kMostBytes)
@@ -141,7 +141,8 @@ std::shared_ptr<const Glossary> Glossaries::find(const std::string& id, const st
   const std::lock_guard lock(mutex_);
   const Entry& e = at(id, owner)->second;
   if (e.source != source || e.target != target)
-    throw ApiError(400, fmt::format("the glossary is for {} to {}, and the request for {} to {}", e.source, e.target, source, target));
+    throw ApiError(400, fmt::format("the glossary is for {} to {}, but the request is for {} to {}; choose another one", e.source, e.target,
+                                    source, target));
   return e.glossary;
 }
 
@@ -158,7 +159,7 @@ std::shared_ptr<const Glossary> glossary_of(const RequestValues& values) {
       const nlohmann::json spellings = translation.is_array() ? translation : nlohmann::json::array({translation});
       for (const auto& spelling : spellings) {
         if (!spelling.is_string())
-          throw ApiError(400, fmt::format("Invalid request: the glossary's translation of '{}' is not text", term));
+          throw ApiError(400, fmt::format("Invalid request: the glossary's translation of '{}' is not a string", term));
         terms += "\t" + in_line(spelling.get<std::string>());
       }
       terms += '\n';
@@ -169,7 +170,8 @@ std::shared_ptr<const Glossary> glossary_of(const RequestValues& values) {
   if (terms.empty()) return nullptr;
   const auto glossary = parsed(terms);
   if (glossary->size() > kMost)
-    throw ApiError(400, fmt::format("Invalid request: the glossary has {} terms, and a request may have {}", glossary->size(), kMost));
+    throw ApiError(400,
+                   fmt::format("Invalid request: the glossary has {} terms, but a request may have at most {}", glossary->size(), kMost));
   return glossary;
 }
 

@@ -60,7 +60,8 @@ TextQuery parse_translate(const HttpRequest& request, const LibreTranslateLimits
   query.alternatives_asked = values.has("alternatives");
   query.alternatives = values.integer("alternatives").value_or(0);
   if (query.alternatives < 0 || query.alternatives > limits.alternatives)
-    throw ApiError(400, fmt::format("Invalid request: {} alternatives are not between 0 and {}", query.alternatives, limits.alternatives));
+    throw ApiError(
+        400, fmt::format("Invalid request: alternatives is {}, but must be between 0 and {}", query.alternatives, limits.alternatives));
   if (query.alternatives == 0) query.alternatives_asked = false;
   query.alignment = values.flag("alignment");
   query.stream = values.flag("stream");

@@ -31,7 +31,7 @@ std::vector<Direction> served_directions(const ModelSource& source, const Langua
     all.push_back({from, to});
   }
   if (all.empty() && !own.source.empty() && !own.target.empty()) all.push_back({own.source, own.target});
-  if (all.empty()) throw ConfigError(fmt::format("{0}: the model does not say its languages; name them: --model en-de={0}", source.path));
+  if (all.empty()) throw ConfigError(fmt::format("{0}: the model does not name its languages; give them: --model en-de={0}", source.path));
   return all;
 }
 

@@ -43,8 +43,8 @@ std::string ModelSet::files_seen(const Slot& slot, const ServedModel& model) con
 }
 
 ConfigError served_twice(const ModelSource& source, const Direction& direction) {
-  return ConfigError(
-      fmt::format("--model {}: there is a model from {} to {} already; leave one out", source.path, direction.source, direction.target));
+  return ConfigError(fmt::format("--model {}: another model already translates from {} to {}; leave out one of them", source.path,
+                                 direction.source, direction.target));
 }
 
 ModelSet::ModelSet(std::vector<ModelSource> sources, ModelOptions options, FileSystem& files, Metrics& metrics)
@@ -121,8 +121,9 @@ std::shared_ptr<ServedModel> ModelSet::read_replacement(Slot& slot) {
   {
     std::unique_lock lock(mutex_);
     if (!reserve(slot, bytes, lock))
-      throw ResourceError(fmt::format("{}: needs {} MiB beside the current one and the models in use; raise --memory, or send SIGHUP later",
-                                      found.description.directory, bytes >> 20));
+      throw ResourceError(
+          fmt::format("{}: needs {} MiB in addition to the current version and the models in use; raise --memory, or send SIGHUP later",
+                      found.description.directory, bytes >> 20));
   }
   return load_found(
       files_, std::move(found), options_, [&](const LoadedModel&) { return budget; }, metrics_);
@@ -141,12 +142,15 @@ std::string ModelSet::replace(Slot& slot) {
     const ModelDescription& description = model->model().description;
     for (const Direction& d : old->directions())
       if (!common_direction({d}, model->directions()))
-        throw DataError(fmt::format("{}: it translates from {}", description.directory, direction_text(model->directions())));
+        throw DataError(
+            fmt::format("{}: its directions are now {}, which lack one that is being served; restart the server to change directions",
+                        description.directory, direction_text(model->directions())));
     const auto samples = old->scheduler().samples();
     const double alike = alikeness(*model, samples);
     if (alike < kLeastAlike)
-      throw DataError(fmt::format("{}: its translations of the last {} sentences have chrF {:.1f} against those before, less than {}",
-                                  description.directory, samples.size(), alike, kLeastAlike));
+      throw DataError(fmt::format(
+          "{}: its translations of the last {} sentences differ too much from the current model's (chrF {:.1f}, at least {} is required)",
+          description.directory, samples.size(), alike, kLeastAlike));
     slot.read = slot.seen = files_seen(slot, *model);
     {
       const std::lock_guard lock(mutex_);

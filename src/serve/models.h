@@ -18,7 +18,7 @@
 
 namespace starling {
 
-constexpr const char* kStopping = "the server is being stopped; ask another one";
+constexpr const char* kStopping = "the server is shutting down; send the request to another one";
 
 class ModelSet {
  public:
@@ -44,7 +44,7 @@ class ModelSet {
   std::shared_ptr<ServedModel> find(const std::string& source, const std::string& target) const;
   // Says why a model that translates from one language into the other was left out, without paths of this machine; "" if none was.
   std::string left_out(const std::string& source, const std::string& target) const;
-  // Describes for the operator what is loaded when: "20 models, loaded when asked for, in 4096 MiB at most: ...".
+  // Describes for the operator what is loaded when: "20 models, loaded on demand into at most 4096 MiB: ...".
   std::string text() const;
 
   // Passes on the model of a direction, loading it first if necessary, or why there is none. Called once, within use() if the model is

@@ -40,7 +40,7 @@ std::vector<Direction> ModelSet::directions_of(const ModelSource& source) const 
     else if (has("checkpoints") || has("best"))  // of a run
       own = describe_model(files_, source.path).languages;
     else
-      throw ConfigError(fmt::format("{0}: the model does not say its languages; name them: --model en-de={0}", source.path));
+      throw ConfigError(fmt::format("{0}: the model does not name its languages; give them: --model en-de={0}", source.path));
   }
   return served_directions(source, own);
 }
@@ -59,7 +59,7 @@ void ModelSet::find_all() {
     } catch (const std::exception& e) {  // std::bad_alloc too: one package must not keep the others from being served
       if (!slot->source.optional) throw;
       for (const Direction& d : slot->directions) left_out_.push_back({d, without_path(e.what(), slot->source.path)});
-      options_.on_demand.say(fmt::format("left out: {}", e.what()));
+      options_.on_demand.say(fmt::format("skipped: {}", e.what()));
       slot = slots_.erase(slot);
       continue;
     }
@@ -85,7 +85,7 @@ std::string ModelSet::left_out(const std::string& source, const std::string& tar
 }
 
 std::string ModelSet::text() const {
-  return fmt::format("{}, loaded when asked for, in {} at most: {}", counted(slots_.size(), "model"), mebibytes_text(memory_.bytes),
+  return fmt::format("{}, loaded on demand into at most {}: {}", counted(slots_.size(), "model"), mebibytes_text(memory_.bytes),
                      direction_text(directions()));
 }
 
@@ -119,7 +119,7 @@ int64_t ModelSet::use(const Direction& direction, double deadline, Ready ready) 
 }
 
 ApiError ModelSet::failed(const Slot& slot, double now) const {
-  ApiError error(503, fmt::format("the model from {} could not be loaded, which the operator can see in the log; try again later",
+  ApiError error(503, fmt::format("the model from {} could not be loaded; the server's log says why; try again later",
                                   direction_text(slot.directions)));
   error.retry_seconds = std::max(1, static_cast<int>(std::ceil(slot.retry_at - now)));
   return error;
@@ -220,8 +220,8 @@ void ModelSet::load_slot(Slot& slot) {
     }
     FoundModel found = find_model(files_, slot.source, options_);
     if (found.directions != slot.directions)
-      throw DataError(fmt::format("{}: it translates from {} now; start the server again", found.description.directory,
-                                  direction_text(found.directions)));
+      throw DataError(
+          fmt::format("{}: it now translates from {}; restart the server", found.description.directory, direction_text(found.directions)));
     const SearchBudget budget = budget_of(found);
     const int64_t bytes = bytes_of(found, budget);
     {
@@ -298,7 +298,7 @@ ModelSet::Models ModelSet::take_longest_unused() {
   longest->model = nullptr;
   publish();
   metrics_.count("starling_model_drops_total");
-  options_.on_demand.say(fmt::format("{}: dropped, since others need its memory", direction_text(longest->directions)));
+  options_.on_demand.say(fmt::format("{}: unloaded, since others need its memory", direction_text(longest->directions)));
   return gone;
 }
 

@@ -130,7 +130,7 @@ std::shared_ptr<ServedModel> load_found(FileSystem& files, FoundModel found, con
   LoadedModel loaded = load_model(files, std::move(found.description), options.compute);
   if (files_state(directory) != found.files)
     throw DataError(fmt::format(
-        "{}: has changed while it was read, and may be half of one model and half of another; make a new model beside it and rename it",
+        "{}: changed while it was being read, so it may be a mixture of two models; write a new model beside it, then rename it",
         directory));
   if (!loaded.confidence.model && files.exists(join_path(directory, kConfidenceFile))) options.on_demand.say(loaded.confidence.why_not);
   for (const SearchOptions& search : searches_of(loaded.description, found.directions, options))

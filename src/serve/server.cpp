@@ -42,7 +42,8 @@ unsigned allowed_connections(unsigned wanted, const Say& say) {
   if (setrlimit(RLIMIT_NOFILE, &files) != 0) getrlimit(RLIMIT_NOFILE, &files);
   if (files.rlim_cur >= wanted + kOtherFiles) return wanted;
   const rlim_t left = files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : files.rlim_cur / 2;
-  say(fmt::format("{} connections at most, not {}: the process may have {} files open (ulimit -n)", left, wanted, files.rlim_cur));
+  say(fmt::format("at most {} connections instead of {}, because the process may open only {} files (ulimit -n)", left, wanted,
+                  files.rlim_cur));
   return static_cast<unsigned>(left);
 }
 
@@ -138,7 +139,7 @@ struct Running {
     tell_service_manager("STOPPING=1");
     service.drain();
     http.drain();
-    say(fmt::format("stopping: {} under way", counted(http.waiting(), "request")));
+    say(fmt::format("stopping: {} in progress", counted(http.waiting(), "request")));
     while (http.waiting() > 0 && !ends(signals.wait(kTickNanoseconds))) tick();
     const auto reading = [this] { return reader.busy() || models.loading(); };
     for (int i = 0; i < 50 && reading(); ++i) signals.wait(kLoadNanoseconds);  // it may only be checking directories
@@ -159,8 +160,8 @@ struct Running {
         return std::any_of(directions.begin(), directions.end(), [&](const Direction& d) { return same_language(d.*side, pivot); });
       };
       if (!any(&Direction::source) || !any(&Direction::target))
-        throw ConfigError(
-            fmt::format("--pivot {}: no two models meet there; their languages are {}", pivot, fmt::join(languages_of(directions), ", ")));
+        throw ConfigError(fmt::format("--pivot {}: it must be the target of one model and the source of another; the languages are {}",
+                                      pivot, fmt::join(languages_of(directions), ", ")));
       if (reachable(directions, std::span(&pivot, 1)).size() == directions.size())
         say(fmt::format("--pivot {}: not needed, since a model translates each pair directly", pivot));
     }
@@ -203,10 +204,10 @@ struct Running {
 
 void serve(const ServeOptions& options) {
   if (options.http.body_total_bytes < options.http.body_bytes)
-    throw ConfigError(fmt::format("--max-body-total {}: is less than one request may have (--max-body {}); raise it",
+    throw ConfigError(fmt::format("--max-body-total {}: is less than --max-body {}, the limit for one request; raise it",
                                   options.http.body_total_bytes, options.http.body_bytes));
   if (options.http.body_total_bytes < options.service.files.bytes + kFormBytes)
-    throw ConfigError(fmt::format("--max-body-total {}: is less than one file may have (--max-file {}); raise it",
+    throw ConfigError(fmt::format("--max-body-total {}: is less than --max-file {}, the limit for one file, and its form; raise it",
                                   options.http.body_total_bytes, options.service.files.bytes));
   std::vector<ModelSource> sources;
   for (const std::string& text : options.models) sources.push_back(parse_model_source(text));

@@ -237,7 +237,7 @@ void Service::admit(Exchange& exchange, const std::string& parameter) {
   const auto take = [&](const std::string& name, double per_minute, const std::string& whose) {
     const auto wait = rates_.take(name, per_minute, serve_seconds());
     if (!wait) return;
-    ApiError slow(429, fmt::format("{} allows {:g} requests a minute; wait", whose, per_minute));
+    ApiError slow(429, fmt::format("{} allows {:g} requests per minute; try again later", whose, per_minute));
     slow.retry_seconds = static_cast<int>(std::ceil(*wait));
     throw slow;
   };
@@ -351,7 +351,8 @@ HttpResponse Service::detect(Exchange& exchange) {
 
 void Service::require_ready() const {
   if (ready()) return;
-  ApiError e(503, draining_ ? "the server is being stopped; ask another one" : "the models are being loaded; try again soon");
+  ApiError e(503,
+             draining_ ? "the server is shutting down; send the request to another one" : "the models are being loaded; try again soon");
   e.retry_seconds = 5;
   throw e;
 }
@@ -397,7 +398,7 @@ HttpServer::Cancel Service::translate_file(const Ended& exchange) {
 
 // Takes a document, which is translated while the client asks for its state.
 HttpResponse Service::upload(Exchange& exchange) {
-  if (options_.files.bytes == 0) throw ApiError(403, "this server translates no documents");
+  if (options_.files.bytes == 0) throw ApiError(403, "document translation is disabled on this server");
   require_ready();
   FileQuery file = parse_deepl_document(*exchange.request, models_.directions());
   admit(exchange, RequestValues(*exchange.request).text("auth_key").value_or(""));

@@ -154,10 +154,10 @@ void Job::find_routes() {
     group->texts.push_back(i);
     size_->pivoted += route.legs.size() > 1;
     if (query_.confidence && route.legs.size() > 1)
-      throw ApiError(400,
-                     fmt::format("Invalid request: there is no confidence from {} to {}, since the text goes through {}; leave it out, or "
-                                 "translate into {} first",
-                                 route.legs[0].source, route.legs[1].target, route.legs[0].target, route.legs[0].target));
+      throw ApiError(
+          400, fmt::format("Invalid request: confidence is not available from {} to {}, since the text goes through {}; leave it out, or "
+                           "translate into {} first",
+                           route.legs[0].source, route.legs[1].target, route.legs[0].target, route.legs[0].target));
   }
 }
 
@@ -238,7 +238,7 @@ void Job::prepare(Group& group, size_t leg) {
     }
   }
   if (size_->sentences > options_.sentences)
-    throw ApiError(400, fmt::format("Invalid request: {} sentences are more than {}; send them in parts", size_->sentences.load(),
+    throw ApiError(400, fmt::format("Invalid request: {} sentences exceed the limit of {}; send them in parts", size_->sentences.load(),
                                     options_.sentences));
 }
 
@@ -255,7 +255,7 @@ void Job::submit(Group& group, size_t leg, double now) {
     throw ApiError(400, fmt::format("Invalid request: a glossary needs a model that translates from {} to {} by itself; leave it out",
                                     group.route.legs.front().source, group.route.legs.back().target));
   if (query_.glossary && (search.repetition_penalty != 1 || search.prefix_bias > 0))
-    throw ApiError(400, "Invalid request: a glossary does not go with the model's repetition-penalty or prefix-bias; leave it out");
+    throw ApiError(400, "Invalid request: a glossary cannot be combined with the model's repetition-penalty or prefix-bias; leave it out");
   search.glossary = query_.glossary;
   for (const size_t i : group.texts) {
     sentences.insert(sentences.end(), parts(i, leg).begin(), parts(i, leg).end());
@@ -394,8 +394,8 @@ void Job::assemble(size_t text, std::span<const Candidates> translations, const 
 std::function<void()> start_translation(ModelSet& models, const TextQuery& query, const JobOptions& options, double now, double deadline,
                                         std::shared_ptr<JobSize> size, std::function<void(JobResult)> done, JobListeners listeners) {
   if (std::ssize(query.texts) > options.sentences)  // even empty texts, which have no sentences, take memory
-    throw ApiError(400,
-                   fmt::format("Invalid request: {} texts are more than {}; send them in parts", query.texts.size(), options.sentences));
+    throw ApiError(
+        400, fmt::format("Invalid request: {} texts exceed the limit of {}; send them in parts", query.texts.size(), options.sentences));
   for (const std::string& text : query.texts) size->characters += characters_of(text);
   const auto job = std::make_shared<Job>(models, query, options, deadline, std::move(size), std::move(done), std::move(listeners));
   job->find_routes();

@@ -89,7 +89,7 @@ TEST_F(RequestHeadTest, RefusesTransferCodingsOtherThanChunked) {
                                    "chunked"})
     expect_refused(kPost + kHost + kJson + "Transfer-Encoding: " + coding + "\r\n\r\n0\r\n\r\n" + kSecond);
   expect_refused(kPost + kHost + kJson + "Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n\r\n{}" + kSecond,
-                 "the Transfer-Encoding 'xchunked' is not known; send chunked");
+                 "the Transfer-Encoding 'xchunked' is not supported; send chunked");
   expect_refused(kPost + kHost + "Transfer-Encoding:\tchunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n" + kSecond);
   expect_refused(kPost + kHost + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + kSecond,
                  "there are 2 Transfer-Encoding headers; send one");

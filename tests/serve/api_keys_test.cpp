@@ -44,8 +44,8 @@ TEST(ApiKeys, FilesAreReadStrictly) {
             "keys:1: 'often' is not a number of requests per minute; write NAME HASH or NAME HASH NUMBER");
   for (const char* bad : {"0", "nan", "-3", "1e99", "5 more"})
     EXPECT_THAT(complaint("ann " + kSecret + " " + bad), testing::HasSubstr("is not a number of requests")) << bad;
-  EXPECT_EQ(complaint("ann " + kSecret + "\nann " + kSecret), "keys:2: the name ann occurs twice; name keys differently");
-  EXPECT_EQ(complaint("# none\n"), "keys:1: holds no key, so nobody could ask; add one or leave --api-keys out");
+  EXPECT_EQ(complaint("ann " + kSecret + "\nann " + kSecret), "keys:2: the name ann occurs twice; give each key its own name");
+  EXPECT_EQ(complaint("# none\n"), "keys:1: has no key, so every request would be refused; add one or leave --api-keys out");
 }
 
 // The time to read a file grows with its size, not with its square.
@@ -68,7 +68,7 @@ TEST(ApiKeys, AnEmptyKeyIsRefused) {
                            "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855",
                            "01ba4719c80b6fe911b091a7c05124b64eeece964e09c058ef8f9805daca546b"})
     EXPECT_EQ(complaint("ann " + kSecret + "\nbob " + hash + " 30"),
-              "keys:2: the key of bob is empty, so everybody would be let in; hash a key: printf %s KEY | sha256sum");
+              "keys:2: the key of bob is empty, so everybody would have access; hash a key: printf %s KEY | sha256sum");
 }
 
 TEST(RateLimits, AllowSoManyRequestsAMinute) {

@@ -101,9 +101,9 @@ TEST_F(ServiceConfidence, SaysWhyThereIsNone) {
       refused({{"q", "Hund"}, {"source", "de"}, {"target", "en"}}),
       "Invalid request: the model from de to en has no calibration for confidence; leave it out, or ask the operator to run 'starling "
       "calibrate'");
-  EXPECT_EQ(
-      refused({{"q", "Hund"}, {"source", "de"}, {"target", "fr"}}),
-      "Invalid request: there is no confidence from de to fr, since the text goes through en; leave it out, or translate into en first");
+  EXPECT_EQ(refused({{"q", "Hund"}, {"source", "de"}, {"target", "fr"}}),
+            "Invalid request: confidence is not available from de to fr, since the text goes through en; leave it out, or translate into "
+            "en first");
   EXPECT_EQ(translate({{"q", "Hund"}, {"source", "de"}, {"target", "fr"}}).status, 200);
 }
 

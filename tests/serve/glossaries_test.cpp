@@ -67,7 +67,7 @@ TEST_F(GlossariesTest, AreRefusedWithAReason) {
   const auto refused = [&](const Json& json) { return ask_json(url("/v2/translate"), json); };
   EXPECT_THAT(refused({{"text", {"x"}}, {"target_lang", "DE"}, {"glossary_id", id}}).body, HasSubstr("needs 'source_lang'"));
   EXPECT_THAT(refused({{"text", {"x"}}, {"source_lang", "DE"}, {"target_lang", "EN"}, {"glossary_id", id}}).body,
-              HasSubstr("the glossary is for en to de, and the request for de to en"));
+              HasSubstr("the glossary is for en to de, but the request is for de to en; choose another one"));
   EXPECT_EQ(ask(url("/v2/glossaries"), {.method = "DELETE"}).status, 405);
   EXPECT_EQ(ask(url("/v2/glossaries/" + id), {.body = "x=y"}).status, 405);
   EXPECT_EQ(ask(url("/v2/glossaries/" + id + "/entries"), {.method = "DELETE"}).status, 405);
@@ -131,10 +131,11 @@ TEST_F(GlossariesTest, MayComeWithARequest) {
       HasSubstr("Wasserhund"));
   const ClientAnswer stream = translate({{"q", "the dog"}, {"stream", true}, {"glossary", "dog\tWasserhund"}});
   EXPECT_THAT(stream.body, HasSubstr("Wasserhund"));
-  EXPECT_THAT(translate({{"q", "the dog"}, {"glossary", {{"dog", 3}}}}).body, HasSubstr("the glossary's translation of 'dog' is not text"));
+  EXPECT_THAT(translate({{"q", "the dog"}, {"glossary", {{"dog", 3}}}}).body,
+              HasSubstr("the glossary's translation of 'dog' is not a string"));
   Json many;
   for (int i = 0; i < 1001; ++i) many["dog" + std::to_string(i)] = "x";
-  EXPECT_THAT(translate({{"q", "the dog"}, {"glossary", many}}).body, HasSubstr("has 1001 terms, and a request may have 1000"));
+  EXPECT_THAT(translate({{"q", "the dog"}, {"glossary", many}}).body, HasSubstr("has 1001 terms, but a request may have at most 1000"));
 }
 
 }  // namespace

@@ -103,14 +103,16 @@ TEST(LibreTranslate, RefusesWhatIsMissingOrWrong) {
   EXPECT_EQ(refusal(form_request({{"q", "a"}, {"source", "en"}})), "400 Invalid request: missing target parameter");
   const std::string start = R"({"q":"a","source":"en","target":"de",)";
   EXPECT_EQ(refusal(json_request(start + R"("format":"pdf"})")), "400 pdf format is not supported");
-  EXPECT_EQ(refusal(json_request(start + R"("alternatives":10000})")), "400 Invalid request: 10000 alternatives are not between 0 and 10");
-  EXPECT_EQ(refusal(json_request(start + R"("alternatives":-1})")), "400 Invalid request: -1 alternatives are not between 0 and 10");
+  EXPECT_EQ(refusal(json_request(start + R"("alternatives":10000})")),
+            "400 Invalid request: alternatives is 10000, but must be between 0 and 10");
+  EXPECT_EQ(refusal(json_request(start + R"("alternatives":-1})")),
+            "400 Invalid request: alternatives is -1, but must be between 0 and 10");
   EXPECT_EQ(refusal(json_request(start + R"("alternatives":18446744073709551615})")),
             "400 Invalid request: alternatives is not a whole number");
   EXPECT_EQ(refusal(json_request(start + R"("alternatives":"many"})")), "400 Invalid request: alternatives is not a whole number");
-  EXPECT_EQ(refusal(json_request(R"({"q":5})")), "400 Invalid request: q is not a text or a list of texts");
+  EXPECT_EQ(refusal(json_request(R"({"q":5})")), "400 Invalid request: q is not a string or a list of strings");
   EXPECT_EQ(refusal(json_request(R"({"q":["a",null],"source":"en","target":"de"})")),
-            "400 Invalid request: q is not a text or a list of texts");
+            "400 Invalid request: q is not a string or a list of strings");
   EXPECT_EQ(refusal(json_request(R"({"q":"a","source":["en"],"target":"de"})")), "400 Invalid request: source is not a text");
   EXPECT_EQ(refusal(form_request({{"q", "a\xff"}, {"source", "en"}, {"target", "de"}})),
             "400 Invalid request: q is not valid UTF-8 at byte 1; send text in UTF-8");

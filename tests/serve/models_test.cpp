@@ -186,9 +186,8 @@ TEST_F(ReloadTest, KeepsTheModelWhoseFilesChangeWhileTheyAreRead) {
   };
   EXPECT_THAT(kept(), HasSubstr("the current model stays in use: "));
   files.disturb = [&](const std::string&) { change("decode.yml", text_of("decode.yml")); };
-  EXPECT_THAT(kept(),
-              HasSubstr(directory_ + ": has changed while it was read, and may be half of one model and half of another; make a new "
-                                     "model beside it and rename it"));
+  EXPECT_THAT(kept(), HasSubstr(directory_ + ": changed while it was being read, so it may be a mixture of two models; write a new "
+                                             "model beside it, then rename it"));
   EXPECT_THAT(models.reload(true).at(0), HasSubstr("now " + directory_));
 }
 
@@ -202,7 +201,7 @@ TEST_F(ReloadTest, KeepsTheModelWhenTheNewOneTranslatesQuiteDifferently) {
   change("model.safetensors", weights);
   const auto said = models_->reload(true);
   ASSERT_EQ(said.size(), 1u);
-  EXPECT_THAT(said[0], HasSubstr("its translations of the last 4 sentences have chrF "));
+  EXPECT_THAT(said[0], HasSubstr("its translations of the last 4 sentences differ too much from the current model's (chrF "));
   EXPECT_FALSE(replaced());
 }
 
@@ -275,8 +274,9 @@ TEST(ModelBudgets, CountPrefixes) {
 
 TEST(ModelBudgets, ArePutInWords) {
   EXPECT_EQ((SearchBudget{32, 32, 2, 5 << 20}.text()), "2 threads with 32 rows take 5 MiB at most");
-  EXPECT_EQ((SearchBudget{8, 32, 1, 5 << 20}.text()),
-            "1 thread with 8 rows take 5 MiB at most (32 rows would take more than there is: --batch-rows, --max-source-tokens)");
+  EXPECT_EQ(
+      (SearchBudget{8, 32, 1, 5 << 20}.text()),
+      "1 thread with 8 rows take 5 MiB at most (32 rows would take more memory than there is; see --batch-rows, --max-source-tokens)");
 }
 
 TEST(ModelSources, AreReadFromTheCommandLine) {
@@ -307,8 +307,9 @@ TEST(ModelSets, RefuseModelsThatCannotBeServed) {
     }
     return std::string("none");
   };
-  EXPECT_THAT(complaint({kModel}), HasSubstr("the model does not say its languages; name them: --model en-de="));
-  EXPECT_THAT(complaint({"en-de=" + kModel, "EN-de=" + kModel}), HasSubstr("there is a model from EN to de already; leave one out"));
+  EXPECT_THAT(complaint({kModel}), HasSubstr("the model does not name its languages; give them: --model en-de="));
+  EXPECT_THAT(complaint({"en-de=" + kModel, "EN-de=" + kModel}),
+              HasSubstr("another model already translates from EN to de; leave out one of them"));
   EXPECT_THAT(complaint({"en-de=/nowhere"}), HasSubstr("/nowhere"));
 }
 

@@ -143,7 +143,7 @@ TEST_F(OnDemandTest, DropsWhatWasNotAskedForLongest) {
   EXPECT_EQ(loaded(), "xa-en xd-en");
   EXPECT_EQ(metrics_.value("starling_model_drops_total"), 3);
   EXPECT_EQ(metrics_.value("starling_models_bytes"), static_cast<double>(2 * one));
-  EXPECT_THAT(said(), HasSubstr("xb to en: dropped, since others need its memory\n"));
+  EXPECT_THAT(said(), HasSubstr("xb to en: unloaded, since others need its memory\n"));
   EXPECT_EQ(models_->directions().size(), 20u);
 }
 
@@ -193,7 +193,7 @@ TEST_F(OnDemandTest, AFailureIsAPauseAndIsToldOnce) {
   start({"en-de=" + directory_ + "/model"});
   const Given first = ask("en", "de").get(), second = ask("en", "de").get();
   EXPECT_EQ(first.error->status, 503);
-  EXPECT_STREQ(first.error->what(), "the model from en to de could not be loaded, which the operator can see in the log; try again later");
+  EXPECT_STREQ(first.error->what(), "the model from en to de could not be loaded; the server's log says why; try again later");
   EXPECT_GT(second.error->retry_seconds, 1000);
   EXPECT_EQ(metrics_.value("starling_model_loads_total", "result=\"failed\""), 1);
   EXPECT_THAT(said(), testing::MatchesRegex("en to de: not loaded: [^\n]*decode.yml[^\n]*\n"));
@@ -279,7 +279,7 @@ TEST_F(OnDemandTest, APackageThatTakesTooMuchIsLeftOut) {
   };
   start({parse_model_source("en-de=" + kModel), {std::nullopt, "/srv/packages/bomb", true}}, int64_t{1} << 40);
   EXPECT_EQ(models_->directions().size(), 1u);
-  EXPECT_THAT(said(), HasSubstr("left out: "));
+  EXPECT_THAT(said(), HasSubstr("skipped: "));
 }
 
 // The languages are known before the model is read, and must then be those of the model.
@@ -288,7 +288,7 @@ TEST_F(OnDemandTest, APackageSaysItsLanguages) {
   start({kModel});
   EXPECT_EQ(models_->directions(), (std::vector<Direction>{{"pt", "en"}}));
   EXPECT_EQ(ask("pt", "en").get().error->status, 503);
-  EXPECT_THAT(said(), HasSubstr("pt to en: not loaded: " + kModel + ": the model does not say its languages"));
+  EXPECT_THAT(said(), HasSubstr("pt to en: not loaded: " + kModel + ": the model does not name its languages"));
 }
 
 // What a client asks for and is left out gets the reason, without the paths of this machine.
@@ -302,7 +302,7 @@ TEST_F(OnDemandTest, WhatIsLeftOutHasAReason) {
   };
   std::vector<ModelSource> sources{parse_model_source("en-de=" + kModel), {std::nullopt, "/srv/packages/broken", true}};
   start(sources, int64_t{1} << 40);
-  EXPECT_EQ(said(), "left out: /srv/packages/broken: a web page, not the file itself\n");
+  EXPECT_EQ(said(), "skipped: /srv/packages/broken: a web page, not the file itself\n");
   EXPECT_EQ(models_->left_out("pt", "en"), "broken: a web page, not the file itself");
   EXPECT_EQ(models_->left_out("en", "de"), "");
   EXPECT_EQ(models_->directions().size(), 1u);
@@ -326,8 +326,8 @@ TEST_F(OnDemandTest, PackagesThatCannotBeServedAreLeftOut) {
   sources[1].optional = sources[2].optional = true;
   start(sources, int64_t{1} << 40);
   EXPECT_EQ(models_->directions().size(), 1u);
-  EXPECT_EQ(said(), "left out: " + kModel + ": the model does not say its languages; name them: --model en-de=" + kModel +
-                        "\nleft out: --model " + kModel + ": there is a model from EN to DE already; leave one out\n");
+  EXPECT_EQ(said(), "skipped: " + kModel + ": the model does not name its languages; give them: --model en-de=" + kModel +
+                        "\nskipped: --model " + kModel + ": another model already translates from EN to DE; leave out one of them\n");
   EXPECT_THROW(ModelSet({parse_model_source(kModel)}, options_, *files_, metrics_).load(), ConfigError);
   EXPECT_THROW(ModelSet({parse_model_source("en-de=/nowhere")}, options_, *files_, metrics_).load(), ConfigError);
 }

@@ -116,7 +116,7 @@ TEST_F(PivotTest, LimitsAndTheLogCountBothModels) {
   start_pivot({.job = {.sentences = 5}});
   const ClientAnswer refused = translate({{"q", {"a", "b", "c"}}, {"source", "de"}, {"target", "fr"}});
   EXPECT_EQ(refused.status, 400);
-  EXPECT_EQ(refused.json()["error"], "Invalid request: 6 sentences are more than 5; send them in parts");
+  EXPECT_EQ(refused.json()["error"], "Invalid request: 6 sentences exceed the limit of 5; send them in parts");
   ask_translation({{"q", {"a", "b"}}}, "de", "fr");
   server_.reset();
   std::istringstream lines(log_text());

@@ -150,7 +150,7 @@ TEST_F(SlowModel, EndsWhileItLoads) {
   kill(process_, SIGTERM);
   EXPECT_EQ(wait(), 0) << text("err");
   EXPECT_LT(seconds() - begin, 10);
-  EXPECT_EQ(text("err"), "stopping: 0 requests under way\nstopped while a model was being read\n");
+  EXPECT_EQ(text("err"), "stopping: 0 requests in progress\nstopped while a model was being read\n");
 }
 
 TEST_F(SlowModel, EndsWhileItReloadsAndAnswersWhatIsUnderWay) {
@@ -169,7 +169,7 @@ TEST_F(SlowModel, EndsWhileItReloadsAndAnswersWhatIsUnderWay) {
   const double begin = seconds();
   EXPECT_EQ(wait(), 0) << text("err");
   EXPECT_LT(seconds() - begin, 10);
-  EXPECT_THAT(text("err"), HasSubstr("stopping: 1 request under way\n"));
+  EXPECT_THAT(text("err"), HasSubstr("stopping: 1 request in progress\n"));
   EXPECT_THAT(text("err"), HasSubstr("stopped while a model was being read\n"));
 }
 
@@ -260,7 +260,7 @@ TEST_F(ServeProgram, ServesWithFewOpenFiles) {
   open_files_ = 150;
   start("--model en-de=" + kModel);
   const std::string where = url("");
-  EXPECT_THAT(text("err"), HasSubstr("86 connections at most, not 1000: the process may have 150 files open (ulimit -n)\n"));
+  EXPECT_THAT(text("err"), HasSubstr("at most 86 connections instead of 1000, because the process may open only 150 files (ulimit -n)\n"));
   const int port = std::stoi(where.substr(where.rfind(':') + 1));
   std::vector<std::unique_ptr<BareClient>> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(std::make_unique<BareClient>(port));
@@ -302,16 +302,16 @@ TEST_F(ServeProgram, PackagesAreServedWhenAskedFor) {
   const std::string where = url("");
   EXPECT_EQ(ask(where + "/ready").status, 200);
   EXPECT_EQ(ask(where + "/languages").json()[0], nlohmann::json::parse(R"({"code":"de","name":"German","targets":["en","fr","de"]})"));
-  EXPECT_THAT(text("err"), HasSubstr("left out: packages/xx.argosmodel: not a zip archive; fetch it again\n"));
+  EXPECT_THAT(text("err"), HasSubstr("skipped: packages/xx.argosmodel: not a zip archive; fetch it again\n"));
   const std::string missing =
       "translate-es_en: not a whole model: metadata.json is that of an Argos package, but its model/model.bin is missing; fetch or unpack "
       "it "
       "again";
-  EXPECT_THAT(text("err"), HasSubstr("left out: packages/" + missing + "\n"));
+  EXPECT_THAT(text("err"), HasSubstr("skipped: packages/" + missing + "\n"));
   const ClientAnswer refused = ask_json(where + "/translate", {{"q", "una casa"}, {"source", "es"}, {"target", "en"}});
   EXPECT_EQ(refused.status, 503);
   EXPECT_THAT(refused.body, HasSubstr("the model from es to en cannot be served: " + missing));
-  EXPECT_THAT(text("err"), HasSubstr("2 models, loaded when asked for, in 300 MiB at most: de to en, en to fr\n"));
+  EXPECT_THAT(text("err"), HasSubstr("2 models, loaded on demand into at most 300 MiB: de to en, en to fr\n"));
   EXPECT_THAT(text("err"), testing::Not(HasSubstr("importing")));
   const ClientAnswer answer = ask_json(where + "/translate", {{"q", "a house"}, {"source", "de"}, {"target", "fr"}});
   EXPECT_EQ(answer.status, 200) << answer.body << text("err");
@@ -378,13 +378,13 @@ TEST_F(ServeProgram, RefusesWhatItCannotServe) {
   EXPECT_THAT(o.text, HasSubstr("keys:1: 'secret' is not the SHA-256 of a key"));
   o = run_serve("--listen 127.0.0.1:0 --max-body 2000000 --max-body-total 1000000" + model);
   EXPECT_EQ(o.status, 2);
-  EXPECT_THAT(o.text, HasSubstr("--max-body-total 1000000: is less than one request may have (--max-body 2000000); raise it"));
+  EXPECT_THAT(o.text, HasSubstr("--max-body-total 1000000: is less than --max-body 2000000, the limit for one request; raise it"));
   o = run_serve("--listen 127.0.0.1:0 --memory 4X" + model);
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("--memory 4X: is not an amount of memory; write 500M or 4G"));
   o = run_serve("--listen 127.0.0.1:0 --pivot fr" + model);
   EXPECT_EQ(o.status, 2);
-  EXPECT_THAT(o.text, HasSubstr("--pivot fr: no two models meet there; their languages are en, de"));
+  EXPECT_THAT(o.text, HasSubstr("--pivot fr: it must be the target of one model and the source of another; the languages are en, de"));
   o = run_serve("--listen 127.0.0.1:0 --trust-proxy localhost" + model);
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("localhost is not an IP address; write it in numbers: 127.0.0.1 or ::1"));

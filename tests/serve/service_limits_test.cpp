@@ -72,7 +72,7 @@ TEST_F(ServiceTest, LimitsKeys) {
   const ClientAnswer slow = translate({{"q", "x"}, {"api_key", "secret"}});
   EXPECT_EQ(slow.status, 429);
   EXPECT_THAT(slow.header("Retry-After"), testing::AnyOf("30", "29", "28"));
-  EXPECT_EQ(slow.json()["error"], "the key ann allows 2 requests a minute; wait");
+  EXPECT_EQ(slow.json()["error"], "the key ann allows 2 requests per minute; try again later");
 }
 
 TEST_F(ServiceTest, LimitsAddressesWhereThereAreNoKeys) {
@@ -81,10 +81,10 @@ TEST_F(ServiceTest, LimitsAddressesWhereThereAreNoKeys) {
   const ClientAnswer slow = translate({{"q", "x"}});
   EXPECT_EQ(slow.status, 429);
   EXPECT_THAT(slow.header("Retry-After"), testing::AnyOf("30", "29", "28"));
-  EXPECT_EQ(slow.json()["error"], "the server allows 2 requests a minute; wait");
+  EXPECT_EQ(slow.json()["error"], "the server allows 2 requests per minute; try again later");
   EXPECT_EQ(ask(url("/detect"), {.body = "q=x"}).status, 429);
   EXPECT_EQ(ask_json(url("/v2/translate"), {{"text", {"x"}}, {"target_lang", "DE"}, {"source_lang", "EN"}}).json()["message"],
-            "the server allows 2 requests a minute; wait");
+            "the server allows 2 requests per minute; try again later");
   EXPECT_EQ(ask(url("/languages")).status, 200);  // costs nothing
 }
 
@@ -93,7 +93,7 @@ TEST_F(ServiceTest, RefusesMoreTextsThanSentencesEvenEmptyOnes) {
   EXPECT_EQ(translate({{"q", std::vector<std::string>(10, "")}}).status, 200);
   const ClientAnswer a = translate({{"q", std::vector<std::string>(11, "")}});
   EXPECT_EQ(a.status, 400);
-  EXPECT_EQ(a.json()["error"], "Invalid request: 11 texts are more than 10; send them in parts");
+  EXPECT_EQ(a.json()["error"], "Invalid request: 11 texts exceed the limit of 10; send them in parts");
 }
 
 TEST_F(ServiceTest, DropsTheWorkOfAClientThatHasGone) {

@@ -121,7 +121,7 @@ TEST_F(ServiceTest, RefusesAsLibreTranslateDoes) {
   EXPECT_EQ(refused(translate({{"q", ""}})), "400 Invalid request: missing q parameter");
   EXPECT_EQ(refused(translate({{"q", "x"}, {"target", "zz"}})), "400 zz is not supported");
   EXPECT_EQ(refused(translate({{"q", "x"}, {"source", "pt_BR"}})), "400 pt_BR is not supported");
-  EXPECT_EQ(refused(translate({{"q", {"a", "b", "c", "d"}}})), "400 Invalid request: 4 texts are more than 3; send them in parts");
+  EXPECT_EQ(refused(translate({{"q", {"a", "b", "c", "d"}}})), "400 Invalid request: 4 texts exceed the limit of 3; send them in parts");
   EXPECT_THAT(refused(ask(url("/translate"), {.body = "{", .headers = {"Content-Type: application/json"}})),
               HasSubstr("400 Invalid JSON format"));
   EXPECT_EQ(refused(ask(url("/nothing"))), "404 there is nothing at /nothing; translations are at /translate");
