@@ -65,7 +65,7 @@ class TranslatorTest(unittest.TestCase):
         self.assertNotEqual(translations, printed("pre"))
         with self.assertRaisesRegex(ValueError, "glossary:1: a line has a term, a tab"):
             self.translator.translate(SOURCES, glossary="dog Hund")
-        with self.assertRaisesRegex(ValueError, "glossary: it does not go with sampling"):
+        with self.assertRaisesRegex(ValueError, "glossary: it cannot be combined with sampling"):
             self.translator.translate(SOURCES, glossary=terms, sample=True)
 
     def test_confidence(self):

@@ -32,11 +32,12 @@ OwnPlaceholders::OwnPlaceholders(const std::vector<std::string>& expressions, co
   for (const std::string& text : expressions) {
     const auto& expression = *expressions_.emplace_back(std::make_unique<Expression>(text));
     if (!expression.re2.ok())
-      throw ConfigError(fmt::format("{} {} is not a regular expression of RE2: {}; put a backslash before marks that are meant as they are",
-                                    option, text, expression.re2.error()));
-    if (re2::RE2::PartialMatch("", expression.re2))
       throw ConfigError(
-          fmt::format("{} {} matches the empty text; let it match at least one character, for instance by + instead of *", option, text));
+          fmt::format("{} {} is not a valid regular expression (RE2): {}; put a backslash before characters that are meant literally",
+                      option, text, expression.re2.error()));
+    if (re2::RE2::PartialMatch("", expression.re2))
+      throw ConfigError(fmt::format("{} {} matches the empty text; make it match at least one character, for instance with + instead of *",
+                                    option, text));
   }
 }
 

@@ -45,7 +45,7 @@ std::vector<v0::Translation> v0::Translator::Impl::alternatives(Strings sentence
   if (options.beam) without_limit.beam = std::max(*options.beam, options.n_best);
   SearchOptions search = search_of(without_limit);
   if (search.prefix_bias > 0 || options.sampling)
-    throw ConfigError("alternatives are searched for behind a prefix that is forced; leave out prefix_bias and sampling, or alternatives");
+    throw ConfigError("alternatives need a prefix that is forced; leave out prefix_bias and sampling, or alternatives");
   const std::vector<bool> were_cut = cut(sentences, options, search, form, stopping);
   int64_t number = 0;
   auto expansion = this->search(sentences, search_for_first_tokens(search), form, number);

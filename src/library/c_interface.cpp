@@ -95,7 +95,7 @@ const char* starling_error(void) { return last_error.c_str(); }
 
 starling_translator* starling_open(const char* model, const char* device, int threads) {
   return kept_error<>(static_cast<starling_translator*>(nullptr), [&] {
-    if (!model) refuse("no model was named");
+    if (!model) refuse("model is NULL; give the path of a model directory");
     return new starling_translator{starling::v0::Translator(model, {.device = device ? device : "auto", .threads = threads})};
   });
 }
@@ -120,8 +120,8 @@ void starling_fill_options(starling_options* options, size_t size) {
 starling_result* starling_translate(starling_translator* translator, const char* const* sentences, size_t count,
                                     const starling_options* options) {
   return kept_error<>(static_cast<starling_result*>(nullptr), [&] {
-    if (!translator) refuse("there is no translator");
-    if (!sentences && count > 0) refuse("there are no sentences");
+    if (!translator) refuse("translator is NULL; check what starling_open() returned");
+    if (!sentences && count > 0) refuse("sentences is NULL, but count is not 0");
     std::vector<std::string> all;
     for (size_t i = 0; i < count; ++i) {
       if (!sentences[i]) refuse("sentence " + std::to_string(i) + " is NULL");
@@ -134,8 +134,8 @@ starling_result* starling_translate(starling_translator* translator, const char*
 starling_result* starling_translate_stream(starling_translator* translator, const char* sentence, const starling_options* options,
                                            starling_on_token token, void* data) {
   return kept_error<>(static_cast<starling_result*>(nullptr), [&] {
-    if (!translator || !sentence) refuse("there is no translator, or no sentence");
-    if (!token) refuse("there is no function for the tokens; call starling_translate()");
+    if (!translator || !sentence) refuse("translator or sentence is NULL; check what starling_open() returned");
+    if (!token) refuse("token is NULL; give a function, or call starling_translate()");
     starling::v0::TranslateOptions o = options_of(options);
     if (!o.beam) o.beam = 1;
     o.on_token = [token, data](const starling::v0::Step& step) {
@@ -211,7 +211,7 @@ void starling_free_result(starling_result* result) { delete result; }
 char* starling_translate_document(starling_translator* translator, const char* text, int html, const starling_options* options) {
   return kept_error<>(static_cast<char*>(nullptr), [&] {
     using starling::v0::Format;
-    if (!translator || !text) refuse("there is no translator, or no text");
+    if (!translator || !text) refuse("translator or text is NULL; check what starling_open() returned");
     const std::string done = translator->translator.translate_document(text, html ? Format::html : Format::text, options_of(options));
     char* copy = new char[done.size() + 1];
     std::memcpy(copy, done.c_str(), done.size() + 1);

@@ -54,7 +54,8 @@ std::vector<EncodedPair> v0::Translator::Impl::encoded_pairs(const Strings& sour
     if (form == SentenceForm::pieces && takes_given_end(source)) give_end(source);
     pairs.push_back(pair_of(vocabularies(), source, targets[i], search));
     if (const int64_t length = std::max(std::ssize(pairs[i].source), std::ssize(pairs[i].target)); length > longest)
-      throw DataError(fmt::format("pair {}: a sentence of {} tokens, but the model has positions for {}; split it", i, length, longest));
+      throw DataError(
+          fmt::format("pair {}: a sentence has {} tokens, but the model has positions for only {}; split it", i, length, longest));
   }
   return pairs;
 }
@@ -78,7 +79,8 @@ std::vector<v0::Score> v0::Translator::Impl::score(const Strings& sources, const
     const std::vector<int32_t>& target = pairs[i].target;
     const size_t given = target.size() - all[i].size();
     for (size_t t = 0; t < all[i].size(); ++t) {  // finite weights can still be too large to compute with
-      if (!std::isfinite(all[i][t])) throw DataError(fmt::format("pair {}: the model gives a token the log-probability {}", i, all[i][t]));
+      if (!std::isfinite(all[i][t]))
+        throw DataError(fmt::format("pair {}: the model gives a token the log-probability {}; use another checkpoint", i, all[i][t]));
       scores[i].tokens.push_back(vocabularies().target().token(target[given + t]));
       scores[i].log_probabilities.push_back(all[i][t]);
       scores[i].log_probability += all[i][t];

@@ -58,13 +58,13 @@ SearchOptions v0::Translator::Impl::search_of(const TranslateOptions& o) const {
     in_range("sampling.top_p", o.sampling->top_p, 1e-9, 1.0);
     in_range("sampling.temperature", o.sampling->temperature, 1e-3, 1e3);
   } else if (o.on_token && (s.beam > 1 || o.alternatives)) {
-    throw ConfigError("on_token: tokens come one by one with a beam of 1 or with sampling; set beam to 1");
+    throw ConfigError("on_token: tokens arrive one by one only with a beam of 1 or with sampling; set beam to 1");
   }
   if (o.confidence) loaded_.confidence.require();
   if (!o.glossary.empty()) {
     if (o.sampling || o.alternatives || o.on_token || s.repetition_penalty != 1 || s.prefix_bias > 0)
       throw ConfigError(
-          "glossary: it does not go with sampling, alternatives, on_token, repetition_penalty and prefix_bias; leave them out");
+          "glossary: it cannot be combined with sampling, alternatives, on_token, repetition_penalty or prefix_bias; leave them out");
     try {
       s.glossary = Glossary::parse(o.glossary, "glossary");
     } catch (const DataError& e) {

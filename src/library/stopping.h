@@ -10,7 +10,7 @@
 
 namespace starling {
 
-inline v0::Error cancelled() { return {v0::ErrorKind::cancelled, "the translation was given up, as the caller asked"}; }
+inline v0::Error cancelled() { return {v0::ErrorKind::cancelled, "the translation was cancelled at the caller's request"}; }
 
 class Stopping {
  public:

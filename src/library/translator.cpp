@@ -90,7 +90,7 @@ v0::Translator& v0::Translator::operator=(Translator&& other) noexcept {
 }
 
 v0::Translator::Impl& v0::Translator::here() const {
-  if (!impl_) throw Error(ErrorKind::usage, "this translator was moved away; use the one that it was moved to");
+  if (!impl_) throw Error(ErrorKind::usage, "this translator has been moved from; use the one that it was moved to");
   if (!impl_->in_its_process()) throw Error(ErrorKind::usage, "this translator was opened before the process forked; open one here");
   return *impl_;
 }

@@ -320,8 +320,8 @@ TEST(OwnPlaceholders, WrongExpressionsAreRefused) {
     return std::string();
   };
   EXPECT_EQ(why("(a"),
-            "--keep (a is not a regular expression of RE2: missing ): (a; put a backslash before marks that are meant as they are");
-  EXPECT_EQ(why("a*"), "--keep a* matches the empty text; let it match at least one character, for instance by + instead of *");
+            "--keep (a is not a valid regular expression (RE2): missing ): (a; put a backslash before characters that are meant literally");
+  EXPECT_EQ(why("a*"), "--keep a* matches the empty text; make it match at least one character, for instance with + instead of *");
   EXPECT_NE(why("((a{1000}){1000}){10}"), "");
   EXPECT_EQ(why("(a+)+$"), "");
   const OwnPlaceholders own({"(a+)+$"}, "--keep");

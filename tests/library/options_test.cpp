@@ -52,7 +52,7 @@ TEST_F(LibraryOptions, TranslationsHaveTheTermsOfAGlossary) {
   EXPECT_EQ(translated({.glossary = "م\tb"}).text().find("b") != std::string::npos, true);
   EXPECT_EQ(translated({.glossary = "م\tm\nت\tt"}).text(), "a t z m o n") << "it has them by itself";
   EXPECT_THAT(refusal({.glossary = "m b"}), HasSubstr("glossary:1: a line has a term, a tab and its translation"));
-  EXPECT_THAT(refusal({.repetition_penalty = 1.2, .glossary = "m\tb"}), HasSubstr("it does not go with"));
+  EXPECT_THAT(refusal({.repetition_penalty = 1.2, .glossary = "m\tb"}), HasSubstr("it cannot be combined with"));
   EXPECT_THROW(translator().translate_tokens({{"a"}}, {.glossary = "m\tb"}), Error);
   starling_options c;
   starling_fill_options(&c, sizeof c);
