@@ -85,7 +85,9 @@ const ZipEntry* OfficeFile::entry(std::string_view name) const {
 std::string OfficeFile::read_entry(std::string_view name) {
   constexpr uint64_t kMost = 16 << 20;
   const ZipEntry* e = entry(name);
-  if (e && e->size > kMost) throw DataError(fmt::format("{}: has {} bytes, more than any document needs", printable(e->name), e->size));
+  if (e && e->size > kMost)
+    throw DataError(fmt::format("{}: has {} bytes, more than any real document needs; save the document again in its program",
+                                printable(e->name), e->size));
   if (!e) return "";
   count(e->size);
   return archive_.read(*e);
@@ -99,7 +101,7 @@ void OfficeFile::set_part(std::string_view name, Part part) {
 
 void OfficeFile::count(uint64_t bytes) {
   unpacked_ += bytes;
-  if (unpacked_ > most_) throw DataError(fmt::format("the document has more than {} bytes of text and tags; divide it", most_));
+  if (unpacked_ > most_) throw DataError(fmt::format("the document has more than {} bytes of text and tags; split it", most_));
 }
 
 void OfficeFile::require_bounds() {
@@ -108,8 +110,8 @@ void OfficeFile::require_bounds() {
     const ZipEntry& e = archive_.entries()[i];
     if (parts_[i] == Part::copied) continue;
     if (e.size > kMuch && e.size > e.packed_size * kMostExpansion)
-      throw DataError(
-          fmt::format("{}: {} bytes unpack to {}, as of no document that people write", printable(e.name), e.packed_size, e.size));
+      throw DataError(fmt::format("{}: {} bytes unpack to {}, far more than in any real document; save the document again in its program",
+                                  printable(e.name), e.packed_size, e.size));
     count(e.size);
   }
 }
@@ -133,15 +135,14 @@ void OfficeFile::find_book_parts() {
   for (const std::string& package : book_packages(read_entry("META-INF/container.xml"))) {
     if (!seen.insert(package).second) continue;
     const std::string opf = read_entry(package);
-    if (opf.empty()) throw DataError(fmt::format("{} is missing in the book; make it again", printable(package)));
+    if (opf.empty()) throw DataError(fmt::format("{} is missing from the book; create the book again", printable(package)));
     set_part(package, Part::languages);
     for (const BookItem& item : book_items(opf, package)) set_part(item.name, item.contents ? Part::paragraphs : Part::page);
   }
   for (const std::string& name : encrypted_names(read_entry("META-INF/encryption.xml"))) {
     const ZipEntry* e = entry(name);
     if (e && parts_[static_cast<size_t>(e - archive_.entries().data())] != Part::copied)
-      throw DataError(
-          fmt::format("{} of the book is encrypted; books with protection against copying cannot be translated", printable(name)));
+      throw DataError(fmt::format("{} of the book is encrypted; books with copy protection cannot be translated", printable(name)));
   }
 }
 
@@ -185,11 +186,11 @@ void OfficeFile::add_paragraphs(Pending& pending) {
 void OfficeFile::add_page(Pending& pending) {
   const std::string where = printable(pending.entry->name);
   if (const auto bad = invalid_utf8_offset(pending.content))
-    throw DataError(fmt::format("{}: byte {} does not belong to UTF-8; make the book again with UTF-8", where, *bad));
+    throw DataError(fmt::format("{}: byte {} does not belong to UTF-8; create the book again in UTF-8", where, *bad));
   for (const std::string_view piece : html_pieces(pending.content)) {
     if (piece.size() > 2 * kMostHtmlPiece)
       throw DataError(
-          fmt::format("{}: {} bytes of the page cannot be divided; make the book again with smaller pages", where, piece.size()));
+          fmt::format("{}: {} bytes of the page cannot be split; create the book again with shorter pages", where, piece.size()));
     add_text(pending, {std::string(piece), DocumentFormat::html, {}});
   }
 }

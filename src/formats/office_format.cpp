@@ -64,7 +64,7 @@ std::string office_format(std::string_view bytes, const std::string& path) {
     if (e.name == "META-INF/container.xml") return "epub";
   }
   throw ConfigError(
-      fmt::format("{}: an archive, but none of docx, odt, pptx, odp, xlsx, ods or epub; unpack it and translate the files in it", path));
+      fmt::format("{}: an archive, but not a docx, odt, pptx, odp, xlsx, ods or epub file; unpack it and translate the files in it", path));
 }
 
 }  // namespace starling

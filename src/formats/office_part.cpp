@@ -125,7 +125,7 @@ class OfficeRewriter {
 
   // Returns the paragraph whose opening tag was read last.
   std::string paragraph(bool mixed) {
-    if (++nested_ > kMostNested) xml_.broken("too many paragraphs lie within each other");
+    if (++nested_ > kMostNested) xml_.broken("paragraphs are nested too deeply");
     ++paragraphs_;
     State s;
     s.mixed = mixed;

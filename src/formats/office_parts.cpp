@@ -141,7 +141,7 @@ std::vector<std::string> book_packages(std::string_view container) {
   while (xml.next())
     if (xml.tag().local == "rootfile")
       if (const auto path = xml.attribute("full-path")) names.push_back(file_name(characters_of_xml(*path)));
-  if (names.empty()) xml.broken("it names no package of the book");
+  if (names.empty()) xml.broken("it does not name the book's package file");
   return names;
 }
 

@@ -89,7 +89,7 @@ void OfficeXml::read_markup() {
   }
   const bool closes = rest.size() > 1 && rest[1] == '/';
   size_t end = 1 + closes;
-  if (end >= rest.size() || !begins_xml_name(rest[end])) broken("a < begins no tag");
+  if (end >= rest.size() || !begins_xml_name(rest[end])) broken("a < does not begin a tag");
   while (end < rest.size() && !is_ascii_space(rest[end]) && rest[end] != '>' && rest[end] != '/') ++end;
   tag_.name = rest.substr(1 + closes, end - 1 - closes);
   for (char quote = 0; end < rest.size() && (quote || rest[end] != '>'); ++end) {
@@ -101,13 +101,13 @@ void OfficeXml::read_markup() {
   tag_.end = tag_.begin + end + 1;
   tag_.kind = closes ? OfficeTag::close : single ? OfficeTag::single : OfficeTag::open;
   if (closes && (open_.empty() || open_.back() != tag_.name))
-    broken(fmt::format("</{}> closes nothing that is open", printable(std::string(tag_.name))));
+    broken(fmt::format("</{}> has no opening tag", printable(std::string(tag_.name))));
   if (!closes) bind_prefixes();
   const size_t colon = tag_.name.find(':');
   tag_.local = colon == std::string_view::npos ? tag_.name : tag_.name.substr(colon + 1);
   tag_.space = space_of(colon == std::string_view::npos ? "" : tag_.name.substr(0, colon));
   if (tag_.kind == OfficeTag::open) open_.push_back(tag_.name);
-  if (open_.size() > kDeepestXml) broken(fmt::format("more than {} elements lie within each other", kDeepestXml));
+  if (open_.size() > kDeepestXml) broken(fmt::format("elements are nested more than {} levels deep", kDeepestXml));
   if (closes) open_.pop_back();
   while (tag_.kind != OfficeTag::open && !bindings_.empty() && bindings_.back().depth > open_.size()) bindings_.pop_back();
   at_ = tag_.end;

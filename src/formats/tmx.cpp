@@ -114,7 +114,7 @@ bool TmxReader::find_unit(std::string_view& unit) {
     if (found == std::string::npos || found + 3 >= buffer_.size()) {
       // What stands before the first unit is kept, since it names the source language.
       if (found == std::string::npos && header_read_ && buffer_.size() > at_ + 3) skip_to(buffer_.size() - 3);
-      if (buffer_.size() - at_ > kMostUnitBytes) throw DataError("the header of the memory has no end");
+      if (buffer_.size() - at_ > kMostUnitBytes) throw DataError("the header of the memory has no end; check that this is a TMX file");
       if (!fill()) return false;
       continue;
     }
@@ -158,7 +158,7 @@ bool TmxReader::next(std::string& source, std::string& target) {
     } else {
       std::set<std::string> main;
       for (const std::string& l : languages_) main.insert(main_language(l));
-      if (main.size() > 2) throw DataError("the memory has several languages; say which one with --target-language");
+      if (main.size() > 2) throw DataError("the memory has several languages; choose one with --target-language");
       for (const Segment& s : segments)
         if (from && !to && main_language(s.language) != main_language(source_)) to = &s;
     }

@@ -67,8 +67,8 @@ void TranslationMemory::read_lines(std::string_view text, const std::string& nam
     const size_t tab = line.find('\t');
     if (tab == std::string_view::npos && with_single_spaces(line).empty()) continue;
     if (tab == std::string_view::npos)
-      throw DataError(fmt::format("{}:{}: a memory is a TMX file, a table (.csv), or has lines of a sentence, a tab and its translation",
-                                  name, number));
+      throw DataError(fmt::format(
+          "{}:{}: no tab; a memory is a TMX file, a table (.csv), or lines of a sentence, a tab and its translation", name, number));
     add(line.substr(0, tab), line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1));
   }
 }

@@ -136,7 +136,7 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : byt
     if (end-- == first) broken("its end is missing: was it cut short?");
   const auto count = number_at<uint16_t>(bytes, end + 10);
   const uint64_t size = number_at<uint32_t>(bytes, end + 12), start = number_at<uint32_t>(bytes, end + 16);
-  if (count == 0xffff || start == 0xffffffff) broken("it is of the form for more than 4 GiB, zip64");
+  if (count == 0xffff || start == 0xffffffff) broken("it is in the zip64 format for more than 4 GiB, which is not supported");
   if (start + size > end) broken("its directory lies beyond its end");
   comment_.assign(reinterpret_cast<const char*>(bytes.data()) + end + kEndBytes,
                   std::min<size_t>(number_at<uint16_t>(bytes, end + 20), bytes.size() - end - kEndBytes));
@@ -157,11 +157,13 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : byt
     e.offset = number_at<uint32_t>(bytes, at + 42);
     if (flags & 1) broken(fmt::format("{} is encrypted", printable(e.name)));
     if (method != 0 && method != 8)
-      broken(fmt::format("{} is packed by method {}, neither stored nor deflated", printable(e.name), method));
+      broken(fmt::format("{} is packed with method {}, but only stored and deflated entries are supported", printable(e.name), method));
     e.deflated = method == 8;
     if (e.packed_size == 0xffffffff || e.size == 0xffffffff) broken(fmt::format("{} has 4 GiB or more", printable(e.name)));
-    if (!e.deflated && e.size != e.packed_size) broken(fmt::format("{} is stored as it is, but has two sizes", printable(e.name)));
-    if (e.size > (e.packed_size + 1) * kMostExpansion) broken(fmt::format("{} cannot have {} bytes", printable(e.name), e.size));
+    if (!e.deflated && e.size != e.packed_size)
+      broken(fmt::format("the packed and unpacked sizes of {} differ, but it is stored uncompressed", printable(e.name)));
+    if (e.size > (e.packed_size + 1) * kMostExpansion)
+      broken(fmt::format("{} claims {} bytes, more than it can unpack to", printable(e.name), e.size));
     packed += e.packed_size;
     if (packed > bytes.size()) broken("its entries overlap");
     entries_.push_back(std::move(e));
@@ -175,7 +177,7 @@ void ZipArchive::broken(const ZipEntry& entry, const char* why) const {
 
 std::span<const std::byte> ZipArchive::packed(const ZipEntry& entry) const {
   if (entry.offset + kLocalBytes > bytes_.size() || number_at<uint32_t>(bytes_, entry.offset) != kLocal)
-    broken(entry, "is not where it should be");
+    broken(entry, "is not where the directory says");
   const uint64_t begin =
       entry.offset + kLocalBytes + number_at<uint16_t>(bytes_, entry.offset + 26) + number_at<uint16_t>(bytes_, entry.offset + 28);
   if (begin + entry.packed_size > bytes_.size()) broken(entry, "is cut short");

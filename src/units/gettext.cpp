@@ -108,14 +108,14 @@ void Gettext::read_line(size_t line, size_t end, Entry& entry, Value*& value) {
     } else if (word.starts_with("msgstr") && entry.has_id && entry.translations.size() < kMostTranslations) {
       value = &entry.translations.emplace_back(line, Value()).second;
     } else {
-      refuse(line, fmt::format("\"{}\" should not stand here in a catalogue of gettext", bytes.substr(0, 40)));
+      refuse(line, fmt::format("\"{}\" is not allowed here in a gettext catalogue", bytes.substr(0, 40)));
     }
     if (entry.begin == SIZE_MAX) entry.begin = line;
     at += word.size();
     while (at < end && is_ascii_space(text_[at])) ++at;
   }
   if (value == nullptr || at >= end || text_[at] != '"' || end - at < 2 || text_[end - 1] != '"')
-    refuse(line, "a text in quotes should stand here in a catalogue of gettext");
+    refuse(line, "expected a text in quotes here, as in every gettext catalogue");
   read_quoted(at, end, *value);
 }
 
@@ -129,7 +129,7 @@ void Gettext::read_quoted(size_t at, size_t end, Value& value) const {
       value.text += c;
       continue;
     }
-    if (i + 2 >= end) refuse(i, "the backslash hides the quote that ends the line");
+    if (i + 2 >= end) refuse(i, "this backslash escapes the quote that ends the line; write \\\\ for the character");
     constexpr std::string_view kEscapes = "ntr\"\\abfv", kMeant = "\n\t\r\"\\\a\b\f\v";
     const size_t known = kEscapes.find(text_[++i]);
     if (known == kEscapes.npos) value.text += '\\';

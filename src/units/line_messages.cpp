@@ -140,10 +140,10 @@ void AppleStrings::read() {
     at = skip_blanks(read_word(at, key));
     const bool alone = at < text_.size() && text_[at] == ';';  // the key is the value too
     if (!alone) {
-      if (at >= text_.size() || text_[at] != '=') refuse(at, "\"=\" should follow the key");
+      if (at >= text_.size() || text_[at] != '=') refuse(at, "expected \"=\" after the key");
       const size_t begin = skip_blanks(at + 1), end = read_word(begin, value);
       at = skip_blanks(end);
-      if (at >= text_.size() || text_[at] != ';') refuse(at, "\";\" should follow the value");
+      if (at >= text_.size() || text_[at] != ';') refuse(at, "expected \";\" after the value");
       if (Fragments fragments = message(value, {}); !fragments.empty() && text_[begin] == '"')
         replace_value(begin, end, std::move(fragments), [](std::string& out, const std::string& written) {
           out += '"';
@@ -183,7 +183,7 @@ size_t AppleStrings::read_word(size_t at, std::string& word) const {
     while (end < text_.size() &&
            (is_ascii_letter_or_digit(text_[end]) || std::string_view("_.-/:$").find(text_[end]) != std::string_view::npos))
       ++end;
-    if (end == at) refuse(at, "a key in quotes should stand here");
+    if (end == at) refuse(at, "expected a key in quotes here");
     word = text_.substr(at, end - at);
     return end;
   }

@@ -79,17 +79,17 @@ std::optional<HtmlToken> XmlFile::read_token() {
   if (!token->name.empty() && !quotes_match(bytes)) refuse(token->begin, fmt::format("a quote of <{}> is not closed", token->name));
   if (token->kind == HtmlToken::text) {
     if (const size_t angle = bytes.find('<'); angle != std::string_view::npos)
-      refuse(token->begin + angle, "this \"<\" begins no tag; write &lt; for the character");
+      refuse(token->begin + angle, "this \"<\" does not begin a tag; write &lt; for the character");
   } else if (token->kind == HtmlToken::open) {
     open_.push_back(token->begin);
   } else if (token->kind == HtmlToken::close) {
-    if (open_.empty()) refuse(token->begin, fmt::format("</{}> closes no element", token->name));
+    if (open_.empty()) refuse(token->begin, fmt::format("</{}> has no opening tag", token->name));
     if (const std::string_view opened = name_at(open_.back()); token->name != opened)
-      refuse(token->begin, fmt::format("</{}> comes before the end of <{}>, which it would close", token->name, opened));
+      refuse(token->begin, fmt::format("</{}> comes before <{}> is closed", token->name, opened));
     open_.pop_back();
   } else if ((bytes.starts_with("<!--") && !bytes.ends_with("-->")) || (bytes.starts_with(kCdata) && !bytes.ends_with("]]>")) ||
              !bytes.ends_with(">")) {
-    refuse(token->begin, fmt::format("\"{}\" has no end", bytes.substr(0, 9)));
+    refuse(token->begin, fmt::format("\"{}\" is not closed", bytes.substr(0, 9)));
   }
   return token;
 }
@@ -181,8 +181,8 @@ void XmlFile::set_attributes(size_t element, const std::vector<std::pair<std::st
 void XmlFile::check_language(size_t element, const char* name, const std::string& ours, const char* option) const {
   const std::string theirs = attribute(element, name);
   if (theirs.empty() || ours.empty() || main_language(theirs) == main_language(ours)) return;
-  refuse(begin_of(element), fmt::format("{} is {}, and the model's language is {}; use another model, or say {} {} if it is the same", name,
-                                        theirs, ours, option, theirs));
+  refuse(begin_of(element), fmt::format("{} is {}, but the model's language is {}; use another model, or give {} {} if both are the same",
+                                        name, theirs, ours, option, theirs));
 }
 
 void XmlFile::set_content(size_t element, Fragments fragments, WriteValue write) {

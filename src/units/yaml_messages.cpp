@@ -57,7 +57,7 @@ class YamlMessages::Reader {
     for (bool more = true; more;) {
       yaml_event_t event;
       if (yaml_parser_parse(&parser_, &event) == 0)
-        throw_at(parser_.problem_mark.line, fmt::format("this is not YAML: {}", parser_.problem ? parser_.problem : "memory is full"));
+        throw_at(parser_.problem_mark.line, fmt::format("this is not YAML: {}", parser_.problem ? parser_.problem : "out of memory"));
       more = event.type != YAML_STREAM_END_EVENT;
       const std::string wrong = take(event);
       const size_t line = event.start_mark.line;

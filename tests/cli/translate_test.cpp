@@ -186,7 +186,7 @@ TEST_F(Translate, SentencesComeFromAMemory) {
   write("page", "<p><b>A dog</b> is running on the beach.</p>");
   EXPECT_EQ(translate("--document --format html -i page --memory memory"), "<p><b>Da</b> rennt ein Hund.</p>");
   EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model -i text2 --memory text2").text,
-              HasSubstr("text2:1: a memory is a TMX file"));
+              HasSubstr("text2:1: no tab; a memory is a TMX file"));
 }
 
 TEST_F(Translate, TermsOfAGlossaryAreThereOrMissed) {

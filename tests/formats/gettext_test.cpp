@@ -78,11 +78,11 @@ TEST(Gettext, ConversionsAreThoseOfTheMessage) {
 }
 
 TEST(Gettext, BrokenCataloguesAreRefusedWithTheirLine) {
-  EXPECT_EQ(why_refused("po", "msgid \"a\"\nmsgstr \"b\" x\n"), "line 2: a text in quotes should stand here in a catalogue of gettext");
+  EXPECT_EQ(why_refused("po", "msgid \"a\"\nmsgstr \"b\" x\n"), "line 2: expected a text in quotes here, as in every gettext catalogue");
   EXPECT_EQ(why_refused("po", "msgid \"a\"b\"\nmsgstr \"\"\n"),
             "line 1: this quote ends the text before the end of its line; write \\\" for the character");
-  EXPECT_EQ(why_refused("po", "\nhello\n"), "line 2: \"hello\" should not stand here in a catalogue of gettext");
-  EXPECT_EQ(why_refused("po", "msgid \"a\"\n\nmsgid \"b\"\n"), "line 3: \"msgid \"b\"\" should not stand here in a catalogue of gettext");
+  EXPECT_EQ(why_refused("po", "\nhello\n"), "line 2: \"hello\" is not allowed here in a gettext catalogue");
+  EXPECT_EQ(why_refused("po", "msgid \"a\"\n\nmsgid \"b\"\n"), "line 3: \"msgid \"b\"\" is not allowed here in a gettext catalogue");
   EXPECT_EQ(why_refused("po", "msgid \"a\"\n"), "line 1: there is no msgstr for this msgid");
   EXPECT_EQ(why_refused("po", "msgid \"\"\nmsgstr \"Content-Type: text/plain; charset=KOI8-R\\n\"\n"),
             "line 2: the catalogue is in koi8-r; convert it with msgconv -t UTF-8");

@@ -97,8 +97,8 @@ TEST(Properties, QuotedBracesStay) {
 TEST(AppleStrings, ValuesKeepTheirSyntax) {
   EXPECT_EQ(changed("strings", "/* the dog */\n\"a b\" = \"A \\\"dog\\\" %@\\n%1$d\";\nkey=\"two\"; // x\n\"alone\";\n"),
             "/* the dog */\n\"a b\" = \"A \\\"DOG\\\" %@\\n%1$d\";\nkey=\"TWO\"; // x\n\"alone\";\n");
-  EXPECT_EQ(why_refused("strings", "\"a\" = \"b\";\n\"c\" \"d\";"), "line 2: \"=\" should follow the key");
-  EXPECT_EQ(why_refused("strings", "\"a\" = \"b\"\n\"c\" = \"d\";"), "line 2: \";\" should follow the value");
+  EXPECT_EQ(why_refused("strings", "\"a\" = \"b\";\n\"c\" \"d\";"), "line 2: expected \"=\" after the key");
+  EXPECT_EQ(why_refused("strings", "\"a\" = \"b\"\n\"c\" = \"d\";"), "line 2: expected \";\" after the value");
   EXPECT_EQ(why_refused("strings", "/* a"), "line 1: this comment is not closed");
   EXPECT_EQ(why_refused("strings", "\"a\" = \"b"), "line 1: this text is not closed");
 }

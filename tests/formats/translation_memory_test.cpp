@@ -75,11 +75,11 @@ TEST(TranslationMemory, ReadsTables) {
 }
 
 TEST(TranslationMemory, SaysWhatIsWrong) {
-  EXPECT_THAT(refusal("a\tb\nno tab\n"), HasSubstr("m.tmx:2: a memory is a TMX file, a table (.csv), or has lines"));
+  EXPECT_THAT(refusal("a\tb\nno tab\n"), HasSubstr("m.tmx:2: no tab; a memory is a TMX file, a table (.csv), or lines"));
   EXPECT_THAT(refusal(""), HasSubstr("has no sentences"));
   EXPECT_THAT(refusal("a\xFF\tb"), HasSubstr("m.tmx:1: not UTF-8"));
   EXPECT_THAT(refusal(kTmx, "en", "it"), HasSubstr("no sentences from en to it; its languages are de, de-de, en, en-us, fr"));
-  EXPECT_THAT(refusal(kTmx, "en", ""), HasSubstr("say which one with --target-language"));
+  EXPECT_THAT(refusal(kTmx, "en", ""), HasSubstr("choose one with --target-language"));
   EXPECT_THAT(refusal("<tmx>\n<tu><tuv lang=\"en\"><seg>a"), HasSubstr("m.tmx: the unit that begins in line 2 has no end"));
 }
 

@@ -102,8 +102,8 @@ TEST(Xliff, LanguagesAreSetOrMustBeThoseOfTheModel) {
   EXPECT_EQ(with_sentences(Xliff(version1(unit, "source-language=\"en\""), kLanguages)),
             version1(unit, "source-language=\"en\" target-language=\"de\""));
   EXPECT_EQ(why_refused("xliff", version1(unit, "source-language=\"en\" target-language=\"fr-FR\"")),
-            "line 3: target-language is fr-FR, and the model's language is de; use another model, or say --target-language fr-FR if it is "
-            "the same");
+            "line 3: target-language is fr-FR, but the model's language is de; use another model, or give --target-language fr-FR if both "
+            "are the same");
   EXPECT_EQ(why_refused("xliff", version1(unit, "source-language=\"en\" target-language=\"fr\""), {"en", "", {}}), "");
 }
 
@@ -117,11 +117,11 @@ TEST(Xliff, TagsThatAreWrittenAsTextAreTags) {
 }
 
 TEST(Xliff, BrokenFilesAreRefusedWithTheirLine) {
-  EXPECT_EQ(why_refused("xliff", "<xliff>\n<file>\n</xliff>"), "line 3: </xliff> comes before the end of <file>, which it would close");
+  EXPECT_EQ(why_refused("xliff", "<xliff>\n<file>\n</xliff>"), "line 3: </xliff> comes before <file> is closed");
   EXPECT_EQ(why_refused("xliff", "<xliff>\n<file>"), "line 2: <file> is not closed");
-  EXPECT_EQ(why_refused("xliff", "<xliff/>\n</file>"), "line 2: </file> closes no element");
-  EXPECT_EQ(why_refused("xliff", "<xliff>\n\n<!-- a </xliff>"), "line 3: \"<!-- a </\" has no end");
-  EXPECT_EQ(why_refused("xliff", "<xliff>\na < b</xliff>"), "line 2: this \"<\" begins no tag; write &lt; for the character");
+  EXPECT_EQ(why_refused("xliff", "<xliff/>\n</file>"), "line 2: </file> has no opening tag");
+  EXPECT_EQ(why_refused("xliff", "<xliff>\n\n<!-- a </xliff>"), "line 3: \"<!-- a </\" is not closed");
+  EXPECT_EQ(why_refused("xliff", "<xliff>\na < b</xliff>"), "line 2: this \"<\" does not begin a tag; write &lt; for the character");
   EXPECT_EQ(why_refused("xliff", "<xliff>\n<file a=\"b></file></xliff>"), "line 2: a quote of <file> is not closed");
   EXPECT_EQ(why_refused("xliff", "<a/>"), "line 1: there is no element <xliff>, so this is not XLIFF; choose another --format");
   EXPECT_THAT(why_refused("xliff", "<xliff>\ncaf\xE9</xliff>"), testing::HasSubstr("line 2: a byte does not belong to UTF-8"));

@@ -98,7 +98,7 @@ TEST_F(FilesTest, WhatLibreTranslateRefuses) {
   EXPECT_THAT(why(ask(url("/translate_file"), {.form = {{"target", "de"}}, .file_name = "a.txt", .file = "x"})),
               HasSubstr("400 Invalid request: missing source parameter"));
   EXPECT_THAT(why(send("a.txt", "text", "xx")), HasSubstr("400 "));
-  EXPECT_THAT(why(send("a.zip", zip_of({{"a", "b"}}))), HasSubstr("400 a.zip: an archive, but none of docx"));
+  EXPECT_THAT(why(send("a.zip", zip_of({{"a", "b"}}))), HasSubstr("400 a.zip: an archive, but not a docx"));
   EXPECT_THAT(why(send("a.tex", "\\documentclass")), HasSubstr("400 a.tex: LaTeX format is not supported yet"));
   EXPECT_THAT(why(send("a.txt", "\xff\xfe")), HasSubstr("400 line 1: a byte does not belong to UTF-8"));
   EXPECT_THAT(why(send("a.docx", docx_of("<w:p>"))), HasSubstr("400 word/document.xml: </w:body> closes nothing"));
