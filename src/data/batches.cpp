@@ -249,7 +249,8 @@ void BatchStream::advance() {
 
 void BatchStream::seek(const BatchPosition& position) {
   if (position.epoch < 0 || position.index < 0)
-    throw DataError(fmt::format("epoch {}, batch {} is not a valid position; the saved state is damaged", position.epoch, position.index));
+    throw DataError(fmt::format("epoch {}, batch {} is not a valid position; the saved state is damaged: resume from another checkpoint",
+                                position.epoch, position.index));
   loaded_ = false;
   if (options_.store_of && position.index == 0) {  // whose text may not be there yet
     position_ = position;

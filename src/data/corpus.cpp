@@ -76,12 +76,11 @@ void check_options(const DataOptions& options, bool streams) {
     throw ConfigError("data.stages and sentence-weights are for text in files, but data.tsv is a pipe; leave them out");
   if (const std::string& links = options.train.front().alignment; stream && !links.empty() && !options.train.front().aligned_in_column())
     throw ConfigError(
-        fmt::format("data.tsv is a pipe, whose links come with the text, in its third column, and not from {}; say alignment: {}", links,
-                    kAlignmentColumn));
+        fmt::format("data.tsv is a pipe, so its links must be in its third column, not in {}; set alignment: {}", links, kAlignmentColumn));
   const bool aligned = std::any_of(options.train.begin(), options.train.end(), [](const CorpusFiles& c) { return !c.alignment.empty(); });
   if (aligned && options.noise.any())
     throw ConfigError(
-        "data.upper-case, title-case, typos and merge change sentences in each epoch, and an alignment links the pieces that are stored; "
+        "data.upper-case, title-case, typos and merge change sentences in each epoch, but an alignment links the pieces that are stored; "
         "leave one of the two out");
   if (options.noise.upper_case + options.noise.title_case > 1)
     throw ConfigError(fmt::format("data.upper-case {:g} and title-case {:g} are shares of the same pairs; together they must not exceed 1",

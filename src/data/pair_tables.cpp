@@ -99,7 +99,7 @@ LineReader open_pairs(const CorpusFiles& files) {
   if (!is_memory(files.tsv)) return LineReader(files.tsv);
   if (files.source_language.empty() || files.target_language.empty())
     throw ConfigError(
-        fmt::format("{}: a translation memory has several languages; say which with data.source-language and "
+        fmt::format("{}: a translation memory has several languages; choose two with data.source-language and "
                     "data.target-language, or those keys of the corpus",
                     files.tsv));
   return LineReader(files.tsv, std::make_unique<MemoryLines>(open_bytes(files.tsv), files));

@@ -53,7 +53,8 @@ TextStream::TextStream(FileSystem& files, const std::string& directory, const Da
     const auto json = nlohmann::json::parse(files_.read_file(record), nullptr, false);
     if (!json.is_object() || !json.contains("windows") || !json["windows"].is_number_integer() || !json.contains("lines") ||
         !json["lines"].is_number_integer())
-      throw DataError(fmt::format("{} is damaged; it says how many lines of the text were read", record));
+      throw DataError(fmt::format(
+          "{}, which says how many lines of the text were read, is damaged; copy it back, or choose another train.output", record));
     windows_ = json["windows"];
     window_lines_ = json["lines"];
     if (const auto digests = json.find("digests"); digests != json.end() && digests->is_object())
@@ -62,23 +63,24 @@ TextStream::TextStream(FileSystem& files, const std::string& directory, const Da
   }
   for (int64_t w = first; w < windows_; ++w) {
     if (!files_.exists(window_path(w)))
-      throw DataError(
-          fmt::format("{} is missing, with which the run would go on; copy it back, or go on from a newer checkpoint", window_path(w)));
+      throw DataError(fmt::format("{} is missing, but the run needs it to continue; copy it back, or continue from a newer checkpoint",
+                                  window_path(w)));
     if (const auto known = digests_.find(window_name(w)); known != digests_.end() && known->second != sha256_file(files_, window_path(w)))
-      throw DataError(
-          fmt::format("{} is not as it was read from the pipe, so the run would go on otherwise; copy it back, or choose another "
-                      "train.output",
-                      window_path(w)));
+      throw DataError(fmt::format(
+          "{} is not what was read from the pipe, so the run would continue differently; copy the original back, or choose another "
+          "train.output",
+          window_path(w)));
   }
   for (const std::string& name : files_.list(directory_))  // that an older checkpoint still needs
     if (name.starts_with("window-")) oldest_ = std::min<int64_t>(oldest_, std::atoll(name.c_str() + std::strlen("window-")));
   if (first > windows_)
-    throw DataError(fmt::format("the run has trained on {} windows of the text, but {} has {}; it is of another run", first,
-                                path("record.json"), windows_));
+    throw DataError(
+        fmt::format("the run has trained on {} windows of the text, but {} has {}; it belongs to another run: choose another train.output",
+                    first, path("record.json"), windows_));
   open();
   lines_ = window_lines_ + next_lines_;
   if (lines_ > 0)
-    say_(fmt::format("data: {} of the text were read in earlier starts: the producer must go on with line {}", counted(lines_, "line"),
+    say_(fmt::format("data: {} of the text were read in earlier starts; the producer must continue with line {}", counted(lines_, "line"),
                      lines_ + 1));
   thread_ = start_thread("text stream", [this, first] { read(first); });
 }
@@ -220,7 +222,7 @@ std::string TextStream::checked(std::string_view line, int64_t number) {
   const char* const wrong = tab == line.npos                                                  ? "it has no tab"
                             : line.find('\0') != line.npos                                    ? "it has a NUL byte"
                             : invalid_utf8_offset(line)                                       ? "it is not UTF-8"
-                            : line.find('\r') != line.npos                                    ? "it has a carriage return in it"
+                            : line.find('\r') != line.npos                                    ? "it contains a carriage return"
                             : second != line.npos && line.find('\t', second + 1) != line.npos ? "it has more than three columns"
                                                                                               : nullptr;
   if (wrong) return broken_line(wrong, number);
@@ -243,7 +245,7 @@ std::string TextStream::broken_line(const char* wrong, int64_t number) {
   const std::lock_guard lock(mutex_);
   if (++broken_ <= kToldBroken)
     messages_.push_back(fmt::format("warning: data: line {} of the text is left out: {}{}", number, wrong,
-                                    broken_ == kToldBroken ? "; further ones are only counted" : ""));
+                                    broken_ == kToldBroken ? "; further lines are only counted" : ""));
   return data_.train.front().aligned_in_column() ? "\t\t\n" : "\t\n";
 }
 
@@ -311,8 +313,8 @@ TextStream::Ready TextStream::wait(int64_t window, const std::function<bool()>& 
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (seconds < told) continue;
     told *= 6;
-    say_unlocked({fmt::format("data: waiting for text for {:.0f} s; {} so far, and a window has {}", seconds, counted(lines_, "line"),
-                              data_.window_lines)});
+    say_unlocked({fmt::format("data: waiting for text for {:.0f} s; {} read so far, and a window needs {}", seconds,
+                              counted(lines_, "line"), data_.window_lines)});
   }
 }
 

@@ -107,8 +107,9 @@ class BlockReader {
     std::string_view source, target;
     for (int64_t i = 1; i < shard.counts.total; ++i)
       if (!reader_->next(source, target))
-        throw DataError(fmt::format("{}:{}: the text ends here, but its tokens were made from more; delete the run's directory data",
-                                    data_.train[corpus_ - 1].name(), reader_->line_number()));
+        throw DataError(
+            fmt::format("{}:{}: the text ends here, but its tokens were made from more; delete the directory data in the run's directory",
+                        data_.train[corpus_ - 1].name(), reader_->line_number()));
   }
 
   const DataOptions& data_;

@@ -18,7 +18,7 @@ void check_normalization(const std::string& name) {
 std::string describe_normalization(const std::string& name) {
   if (name == "identity") return "identity: text stays as it is, except for the number of spaces";
   if (name == kSpaces) return "spaces: every kind of space becomes a space, control characters vanish, all else stays as it is";
-  const std::string fold = name.ends_with("_cf") ? ", capitals become small" : "";
+  const std::string fold = name.ends_with("_cf") ? ", capitals become lower case" : "";
   const std::string marks = name.starts_with("nmt_") ? ", invisible characters vanish or become spaces" : "";
   return fmt::format("{}: width and compatibility forms become ordinary characters{}{}, in translations too", name, marks, fold);
 }

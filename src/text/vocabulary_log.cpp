@@ -43,7 +43,7 @@ void TrainerLog::line(std::string_view line) {
   } else if (text.starts_with("Extracting frequent")) {
     stage_ = "SentencePiece looks for frequent strings";
   } else if (text.starts_with("Initialized ")) {
-    stage_ = "SentencePiece cuts the sample into words";
+    stage_ = "SentencePiece splits the sample into words";
   } else if (text.starts_with("EM sub_iter=")) {
     round(number_behind(text, "size="));
   } else if (text.starts_with("Added: ")) {

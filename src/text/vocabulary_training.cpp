@@ -58,9 +58,9 @@ struct Bounds {
 Bounds sample_bounds(const VocabularyOptions& options) {
   const UsableMemory memory = options.memory_bytes > 0 ? UsableMemory{options.memory_bytes, ""} : usable_memory();
   const int64_t fits = std::max(kMinSampleBytes, memory.bytes / 2 / kMemoryFactor);
-  if (options.sample_lines > 0) return {options.sample_lines, fits, "more does not fit in half of " + memory.text()};
-  if (fits < kSampleBytes) return {INT64_MAX, fits, "more does not fit in half of " + memory.text()};
-  return {INT64_MAX, kSampleBytes, "more takes long; vocab.sample-lines asks for another number of lines"};
+  if (options.sample_lines > 0) return {options.sample_lines, fits, "a larger one does not fit into half of " + memory.text()};
+  if (fits < kSampleBytes) return {INT64_MAX, fits, "a larger one does not fit into half of " + memory.text()};
+  return {INT64_MAX, kSampleBytes, "a larger one would take long; vocab.sample-lines sets another number of lines"};
 }
 
 struct Sample {
@@ -132,7 +132,7 @@ void check_options(const VocabularyOptions& options) {
     if (text.empty() || text.find_first_of(", \t\r\n") != std::string::npos)
       throw ConfigError(fmt::format("the user-defined symbol '{}' is not allowed; it must have neither commas nor spaces", text));
   if (options.threads < 1 || options.threads > 128)
-    throw ConfigError(fmt::format("the vocabulary's threads are {}; choose 1 to 128", options.threads));
+    throw ConfigError(fmt::format("a vocabulary cannot be trained with {} threads; choose 1 to 128", options.threads));
 }
 
 TrainerArguments trainer_arguments(const VocabularyOptions& options, bool counts) {
@@ -165,7 +165,7 @@ TrainerArguments trainer_arguments(const VocabularyOptions& options, bool counts
   const size_t at = message.find("required_chars. ");
   if (at != std::string::npos && std::sscanf(message.c_str() + at, "required_chars. %ld vs %ld", &size, &needed) == 2)
     throw ConfigError(
-        fmt::format("a vocabulary of {} pieces cannot hold the text's characters, which take {}; ask for a size of at least {}, "
+        fmt::format("a vocabulary of {} pieces cannot hold the text's characters, which take {}; choose a size of at least {}, "
                     "or lower the character coverage of {}",
                     options.size, needed, needed + 1, options.character_coverage));
   throw DataError(fmt::format("SentencePiece could not train a vocabulary ({}); check that the text is ordinary sentences", message));
@@ -282,7 +282,7 @@ VocabularyReport train_vocabulary(const LineSource& lines, const VocabularyOptio
   const Bounds bounds = sample_bounds(options);
   Sample sample = sample_lines(lines, options, bounds, watch, progress);
   if (sample.lines.empty())
-    throw DataError(fmt::format("no usable line among the {} read to train a vocabulary; is the training text empty?", sample.seen));
+    throw DataError(fmt::format("none of the {} lines read to train a vocabulary is usable; is the training text empty?", sample.seen));
   VocabularyReport report{sample.seen, static_cast<int64_t>(sample.lines.size())};
   for (const SampledLine& line : sample.lines) {
     report.stands_for += line.count;

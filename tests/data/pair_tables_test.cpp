@@ -74,7 +74,7 @@ TEST(PairTables, LongTmxIsReadAsItComes) {
 TEST(PairTables, TmxSaysWhatIsWrong) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("m.tmx", kHead + unit("a", "b") + kTail);
-  EXPECT_THAT(refusal<ConfigError>(path, "", ""), HasSubstr("say which with data.source-language and data.target-language"));
+  EXPECT_THAT(refusal<ConfigError>(path, "", ""), HasSubstr("choose two with data.source-language and data.target-language"));
   EXPECT_THAT(refusal<DataError>(path, "en", "it"), HasSubstr("no sentences from en to it; its languages are de, en"));
   EXPECT_THAT(refusal<DataError>(directory.write("cut.tmx", kHead + "<tu>\n<tuv xml:lang=\"en\"><seg>a")),
               HasSubstr("cut.tmx:1: the unit that begins in line 3 has no end (</tu>)"));

@@ -132,7 +132,7 @@ TEST_F(TextStreamTest, HalfALineOfAKilledProcessIsReadAgain) {
   for (int64_t i = 2; i < 5; ++i) rest += numbered(i);
   const auto stream = open(0);
   EXPECT_EQ(stream->lines(), 2);
-  EXPECT_THAT(said_, Contains(HasSubstr("the producer must go on with line 3")));
+  EXPECT_THAT(said_, Contains(HasSubstr("the producer must continue with line 3")));
   std::thread writer = producer({rest});
   EXPECT_EQ(stream->wait(0, {}), Ready::yes);
   writer.join();
@@ -151,7 +151,7 @@ TEST_F(TextStreamTest, BrokenLinesAreCountedAndLeftOut) {
   EXPECT_EQ(window(0), "\t\n\t\nka\tlo\n\t\nka\tlo\n\t\n\t\n");
   EXPECT_THAT(said_, Contains(HasSubstr("line 1 of the text is left out: it has no tab")));
   EXPECT_THAT(said_, Contains(HasSubstr("it is not UTF-8")));
-  EXPECT_THAT(said_, Contains(HasSubstr("further ones are only counted")));
+  EXPECT_THAT(said_, Contains(HasSubstr("further lines are only counted")));
 }
 
 // A link beyond the words would end the run at every start.
@@ -244,7 +244,7 @@ TEST_F(TextStreamTest, WindowsThatHaveChangedAreNamed) {
     open(0);
     FAIL();
   } catch (const DataError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("window-000000.tsv is not as it was read from the pipe"));
+    EXPECT_THAT(e.what(), HasSubstr("window-000000.tsv is not what was read from the pipe"));
   }
 }
 

@@ -136,7 +136,7 @@ TEST(LibraryTraining, TextFromAPipeContinuesExactly) {
     std::atomic<size_t> next{0};
     std::thread producer;
     o.log = [&](const std::string& line) {
-      if (const size_t at = line.find("must go on with line "); at != std::string::npos) next = std::stoul(line.substr(at + 21)) - 1;
+      if (const size_t at = line.find("must continue with line "); at != std::string::npos) next = std::stoul(line.substr(at + 24)) - 1;
     };
     // It begins when the run says with which line: after the vocabulary, which is opened before the pipe.
     std::atomic<bool> done{false};

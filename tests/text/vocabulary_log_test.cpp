@@ -14,7 +14,7 @@ TEST(TrainerLog, FollowsUnigramTraining) {
   log.add("face.cc(536) LOG(INFO) all chars count=303284\nunigram_model_trainer.cc(146) LOG(INFO) Making suffix array...\n");
   EXPECT_EQ(log.stage(), "SentencePiece sorts the sample's suffixes");
   log.add("unigram_model_trainer.cc(201) LOG(INFO) Initialized 10647 seed sentencepieces\n");
-  EXPECT_EQ(log.stage(), "SentencePiece cuts the sample into words");
+  EXPECT_EQ(log.stage(), "SentencePiece splits the sample into words");
   EXPECT_EQ(log.fraction(), -1);
   log.add("unigram_model_trainer.cc(507) LOG(INFO) EM sub_iter=0 size=4400 obj=9.31332 num_tokens=11737 num_tokens/piece=2.705\n");
   EXPECT_EQ(log.fraction(), 0);

@@ -32,9 +32,9 @@ TEST_F(VocabularyTest, RefusesOptionsThatCannotBeMeant) {
 }
 
 TEST_F(VocabularyTest, SaysWhenThereIsNoText) {
-  EXPECT_THAT(test::message_of<DataError>([&] { train({}); }), HasSubstr("no usable line among the 0 read"));
-  EXPECT_THAT(test::message_of<DataError>([&] { train({"", "", ""}); }), HasSubstr("no usable line among the 3 read"));
-  EXPECT_THAT(test::message_of<DataError>([&] { train({" ", "\u3000 \t"}); }), HasSubstr("no usable line among the 2 read"));
+  EXPECT_THAT(test::message_of<DataError>([&] { train({}); }), HasSubstr("none of the 0 lines read"));
+  EXPECT_THAT(test::message_of<DataError>([&] { train({"", "", ""}); }), HasSubstr("none of the 3 lines read"));
+  EXPECT_THAT(test::message_of<DataError>([&] { train({" ", "\u3000 \t"}); }), HasSubstr("none of the 2 lines read"));
 }
 
 TEST_F(VocabularyTest, OutlivesItsTrainer) {

@@ -266,7 +266,7 @@ TEST_F(VocabularyTest, TakesASampleThatFitsInMemory) {
   EXPECT_GT(report.sampled, 14000);
   EXPECT_LT(report.sampled, 19500);
   ASSERT_EQ(said.size(), 1u);
-  EXPECT_THAT(said[0], HasSubstr("different lines, 1 MB; more does not fit in half of 50 MiB"));
+  EXPECT_THAT(said[0], HasSubstr("different lines, 1 MB; a larger one does not fit into half of 50 MiB"));
 }
 
 // The clock of the test runs three seconds a look, so that a short training has much to tell.
@@ -311,7 +311,7 @@ TEST_F(VocabularyTest, NamesASizeThatWorks) {
   const std::vector<std::string> lines = nonsense_lines(100);
   options_.size = 10;
   const std::string message = test::message_of<ConfigError>([&] { train(lines); });
-  const std::string marker = "ask for a size of at least ";
+  const std::string marker = "choose a size of at least ";
   ASSERT_THAT(message, HasSubstr(marker));
   options_.size = std::stoll(message.substr(message.find(marker) + marker.size()));
   EXPECT_EQ(train(lines).size, options_.size);
