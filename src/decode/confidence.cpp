@@ -125,12 +125,12 @@ ConfidenceModel read_confidence(FileSystem& files, const std::string& path, cons
     }
     model.fitted_on = json.value("fitted_on", nlohmann::json::object());
   } catch (const nlohmann::json::exception& e) {
-    throw DataError(fmt::format("{}: not a calibration ({}); make it anew with 'starling calibrate'", path, e.what()));
+    throw DataError(fmt::format("{}: not a calibration ({}); make it again with 'starling calibrate'", path, e.what()));
   } catch (const DataError& e) {
-    throw DataError(fmt::format("{}: {}; make it anew with 'starling calibrate'", path, e.what()));
+    throw DataError(fmt::format("{}: {}; make it again with 'starling calibrate'", path, e.what()));
   }
   if (belongs != digest)
-    throw DataError(fmt::format("{}: belongs to other weights than those beside it; make it anew with 'starling calibrate'", path));
+    throw DataError(fmt::format("{}: belongs to other weights than those beside it; make it again with 'starling calibrate'", path));
   return model;
 }
 

@@ -74,11 +74,11 @@ std::shared_ptr<const Glossary> Glossary::parse(std::string_view text, const std
     }
     if (fields.size() == 1 && fields[0].empty()) continue;
     if (fields.size() == 1) throw wrong("a line has a term, a tab and its translation, but this one has no tab");
-    if (fields[0].empty()) throw wrong("the term is missing in front of the first tab");
+    if (fields[0].empty()) throw wrong("the term before the first tab is missing");
     std::vector<std::string> spellings;
     for (size_t i = 1; i < fields.size(); ++i)
       if (!fields[i].empty()) spellings.push_back(encode_utf8(fields[i]));
-    if (spellings.empty()) throw wrong("the translation is missing behind the tab");
+    if (spellings.empty()) throw wrong("the translation after the tab is missing");
     std::u32string lower_case = fields[0];
     for (char32_t& c : lower_case) c = lower(c);
     glossary->entries_.push_back({std::move(fields[0]), std::move(lower_case), std::move(spellings)});
@@ -97,8 +97,8 @@ std::shared_ptr<const Glossary> Glossary::parse(std::string_view text, const std
   entries.resize(last + 1);
   for (const Entry& e : entries) {
     if (e.spellings.size() > kMostSpellings)
-      throw DataError(fmt::format("{}: the term '{}' has {} spellings, and a term may have {}", name, encode_utf8(e.source).substr(0, 60),
-                                  e.spellings.size(), kMostSpellings));
+      throw DataError(fmt::format("{}: the term '{}' has {} spellings, but a term may have at most {}", name,
+                                  encode_utf8(e.source).substr(0, 60), e.spellings.size(), kMostSpellings));
     glossary->spellings_ += e.spellings.size();
   }
   return glossary;

@@ -90,14 +90,15 @@ SearchOptions into_language(SearchOptions o, const ModelDescription& model, cons
     const std::string& only = model.languages.target;
     if (only.empty())
       throw ConfigError(fmt::format(
-          "--target-language {}: the model does not say its languages; give its tag with --source-prefix or --target-prefix", target));
+          "--target-language {}: the model does not name its languages; give its tag with --source-prefix or --target-prefix", target));
     if (!same_language(target, only))
       throw ConfigError(fmt::format("--target-language {}: the model translates into {}; leave it out", target, only));
   }
   if (targets.empty()) return o;
   const auto found = std::find_if(targets.begin(), targets.end(), [&](const std::string& t) { return same_language(t, target); });
   if (found == targets.end() && !target.empty())
-    throw ConfigError(fmt::format("--target-language {}: the model translates into {}", target, fmt::join(targets, ", ")));
+    throw ConfigError(
+        fmt::format("--target-language {}: the model translates into {}; choose one of these", target, fmt::join(targets, ", ")));
   if (targets.size() == 1 || (target.empty() && (!o.source_prefix.empty() || !tags.empty()))) return o;
   if (target.empty())
     throw ConfigError(fmt::format("the model translates into {}; choose one of them, such as --target-language {}",

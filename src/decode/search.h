@@ -82,31 +82,31 @@ void visit(Visitor& v, SearchOptions& c) {
           "alpha of ((5+|Y|)/6)^alpha, which a hypothesis' log-probability is divided by; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
   v.choice("length-penalty-form", c.length_penalty_form, "gnmt: as above; power: |Y|^alpha, as Marian's normalize");
   v.field("coverage-penalty", c.coverage_penalty,
-          "beta of what source tokens with less than 1 of attention in all cost a hypothesis; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
-  v.field("word-penalty", c.word_penalty, "nats that each target token costs before the length penalty, as Marian's; 0 = off", -100.0,
+          "beta of the penalty for source tokens that get less than 1 of attention in total; 0 = off (presets gnmt...: 0.2)", 0.0, 10.0);
+  v.field("word-penalty", c.word_penalty, "nats that each target token costs before the length penalty, as in Marian; 0 = off", -100.0,
           100.0);
   v.field("prune-threshold", c.prune_threshold, "drop hypotheses more than this many nats below the best; 0 = never (presets gnmt...: 3)",
           0.0, 1000.0);
   v.field("patience", c.patience, "the search of a sentence ends when beam * patience of its hypotheses have ended", 0.1, 100.0);
   v.field("replace-ended", c.replace_ended,
-          "the place of a hypothesis that ends goes to the next best continuation; else the beam shrinks, as Marian's");
+          "the place of a hypothesis that ends goes to the next best continuation; otherwise the beam shrinks, as in Marian");
   v.field("max-length-factor", c.max_length_factor, "a translation has at most factor * source tokens + offset tokens, rounded up", 0.0,
           100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 0, 100000);
   v.field("min-length", c.min_length, "a translation has at least this many pieces that show text", 0, 100000);
   v.field("source-prefix", c.source_prefix,
-          "pieces, with spaces between them, in front of each source, such as the tag of a language; empty = none");
+          "pieces, separated by spaces, that are put in front of each source, such as a language tag; empty = none");
   v.field("target-prefix", c.target_prefix, "pieces that each translation is made to begin with, and that are not printed; empty = none");
   v.field("prefix-bias", c.prefix_bias,
-          "makes target-prefix a wish that is part of the translation: the share of probability that its next piece gets while a "
+          "makes target-prefix a preference that is part of the translation: the share of probability that its next piece gets while a "
           "translation follows it; 0 = translations must begin with it",
           0.0, 0.999999);
   v.field("suppress", c.suppress,
-          "pieces, or sequences of pieces with spaces between them, that translations never contain; several are separated by ' ||| '; "
+          "pieces, or sequences of pieces separated by spaces, that translations never contain; several are separated by ' ||| '; "
           "empty = none");
   v.field("no-repeat-ngram", c.no_repeat_ngram, "no sequence of this many pieces occurs twice in a translation; 0 = off", 0, 1000);
   v.field("repetition-penalty", c.repetition_penalty,
-          "logits of pieces that a translation has already are divided by this (multiplied, if negative); 1 = off", 0.01, 1000.0);
+          "logits of pieces that a translation already has are divided by this (multiplied if negative); 1 = off", 0.01, 1000.0);
   v.field("allow-unknown", c.allow_unknown, "translations may have the unknown symbol (U+2047) in them; else the next best piece is taken");
 }
 

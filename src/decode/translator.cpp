@@ -339,7 +339,7 @@ void Translator::set_glossary(std::shared_ptr<const Glossary> glossary) {
   if (!others_.empty() || workers_.front().model->parameters().shards())
     throw ConfigError("a glossary works with one model that is not divided among ranks; leave it out");
   if (options_.repetition_penalty != 1 || options_.prefix_bias > 0)
-    throw ConfigError("a glossary does not go with repetition-penalty and prefix-bias; leave these out");
+    throw ConfigError("a glossary cannot be combined with repetition-penalty or prefix-bias; leave these out");
   speller_.emplace(vocabularies_.target());
 }
 

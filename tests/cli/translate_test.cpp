@@ -201,7 +201,7 @@ TEST_F(Translate, TermsOfAGlossaryAreThereOrMissed) {
   EXPECT_THAT(run(model + "text2").text, HasSubstr("text2:1: a line has a term, a tab and its translation"));
   for (const char* other : {"--sampling", "--source-pieces", "--target-pieces"})
     EXPECT_THAT(run(model + "glossary " + other).text, HasSubstr("--glossary is for text")) << other;
-  EXPECT_THAT(run(model + "glossary --repetition-penalty 2").text, HasSubstr("a glossary does not go with repetition-penalty"));
+  EXPECT_THAT(run(model + "glossary --repetition-penalty 2").text, HasSubstr("a glossary cannot be combined with repetition-penalty"));
 }
 
 TEST_F(Translate, EachLineMayHaveABeginning) {

@@ -87,8 +87,8 @@ TEST(Glossary, IsBounded) {
 TEST(Glossary, NamesTheLineThatIsWrong) {
   for (const auto& [text, part] :
        std::vector<std::pair<std::string, std::string>>{{"dog\tHund\ncat Katze\n", "g.tsv:2: a line has a term, a tab"},
-                                                        {"\tHund\n", "g.tsv:1: the term is missing"},
-                                                        {"dog\t \n", "g.tsv:1: the translation is missing"},
+                                                        {"\tHund\n", "g.tsv:1: the term before the first tab is missing"},
+                                                        {"dog\t \n", "g.tsv:1: the translation after the tab is missing"},
                                                         {"\n\n", "g.tsv: the glossary has no terms"},
                                                         {"d\xFFg\tHund\n", "g.tsv:1: not UTF-8"}}) {
     try {
