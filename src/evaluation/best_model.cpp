@@ -50,7 +50,7 @@ bool BestModel::gives_way(int64_t step, double score, int64_t known) {
   say_(there ? fmt::format("the best model so far, from update {}, was not chosen by {} on the current validation text; "
                            "it is kept in {}",
                            there->step, metric_, aside)
-             : fmt::format("{} is not an intact model as it was saved; it is kept in {}", best, aside));
+             : fmt::format("{} is not the intact model that was saved; it is kept in {}", best, aside));
   return true;
 }
 

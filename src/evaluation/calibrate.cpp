@@ -57,7 +57,7 @@ CalibrateResult calibrate_model(FileSystem& files, const CalibrateOptions& a, co
   for (const char* name : {kConfidenceFile, "manifest.json"})
     if (writes) refuse_own_input({"what is written", join_path(directory, name)}, inputs);
   if (a.measure) loaded.confidence.require();
-  const auto lock = writes ? reserve_model(files, directory, "use --dry-run, or 'starling import' the model anew") : nullptr;
+  const auto lock = writes ? reserve_model(files, directory, "use --dry-run, or import the model again with 'starling import'") : nullptr;
   const std::vector<JudgedSentence> sentences = judged(loaded, a, read_development_text(a.source, a.target), screen);
   if (a.measure) return {measure_confidence(loaded.confidence.require(), sentences), ""};
   ConfidenceModel model;

@@ -212,7 +212,7 @@ ConfidenceModel fit_confidence(std::span<const JudgedSentence> sentences) {
   const int64_t wrong = std::ssize(words) - right;
   if (right < kLeast || wrong < kLeast)
     throw DataError(
-        fmt::format("of the {} words of the translations {} are right and {} are not, and a calibration needs {} of each; take a longer "
+        fmt::format("of the {} words of the translations, {} are right and {} are wrong, but a calibration needs {} of each; use a longer "
                     "text{}",
                     words.size(), right, wrong, kLeast, right < wrong ? ", or a model that translates better" : ""));
   return fit(words);

@@ -117,8 +117,8 @@ void ModelSelector::warn(std::vector<std::string>& messages) const {
                                    t.last, t.repeated);
     if (&t == &tracks_.front())
       text += others.empty() ? "; the latest model counts as the best and nothing stops early; add cross-entropy to valid.metrics"
-                             : fmt::format("; meanwhile {} decide{} about the best model, and nothing stops early", list_of(others),
-                                           others.size() == 1 ? "s" : "");
+                             : fmt::format("; until it changes, {} decide{} which model is the best, and nothing stops early",
+                                           list_of(others), others.size() == 1 ? "s" : "");
     messages.push_back(text);
   }
   if (patience_ == 0 || stalled_ != patience_ || stops()) return;
@@ -165,7 +165,7 @@ void ModelSelector::restore(const State& state, std::span<const std::string> mea
     const std::vector<double> scores = state.reals("scores-" + t.metric);
     const std::vector<int64_t> counts = state.integers("counts-" + t.metric);
     if (scores.size() != 3 || counts.size() != 2)
-      throw DataError(fmt::format("the checkpoint's state has {} scores and {} counts of {}, not 3 and 2; take another checkpoint",
+      throw DataError(fmt::format("the checkpoint's state has {} scores and {} counts of {}, not 3 and 2; use another checkpoint",
                                   scores.size(), counts.size(), t.metric));
     t.at_best = scores[0];
     t.top = scores[1];

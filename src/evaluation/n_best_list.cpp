@@ -33,7 +33,7 @@ NBestEntry parse_n_best(std::string_view line) {
   const std::string_view number = trimmed(entry.fields.front(), " ");
   const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), entry.sentence);
   if (entry.fields.size() < 2 || number.empty() || error != std::errc() || rest != number.data() + number.size() || entry.sentence < 0)
-    throw DataError("not an entry of an n-best list, which begins with the number of its sentence and its text: 0 ||| text ||| ...");
+    throw DataError("not an entry of an n-best list; expected the number of the sentence and its text: 0 ||| text ||| ...");
   // The text may have bars itself: it ends where the fields begin that are counted from the end.
   size_t last = entry.fields.size() <= 4 ? 1 : entry.fields.size() - 3;
   while (last > 1 && is_feature(entry.fields[last])) --last;

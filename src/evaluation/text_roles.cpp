@@ -34,7 +34,7 @@ std::vector<std::string> same_texts(const Config& config) {
   const std::vector<ValidSet> sets = config.valid.enabled() ? config.valid.texts() : std::vector<ValidSet>();
   for (const CorpusFiles& corpus : config.data.train) {
     if (same_file(corpus.source, corpus.target))
-      push_once(lines, fmt::format("{} is source and target of the training text, so the model learns to copy", corpus.source));
+      push_once(lines, fmt::format("{} is both source and target of the training text, so the model learns to copy", corpus.source));
     for (const ValidSet& valid : sets)
       if (same_file(valid.source, corpus.source) || same_file(valid.target, corpus.target))
         push_once(
@@ -45,13 +45,15 @@ std::vector<std::string> same_texts(const Config& config) {
   }
   for (const ValidSet& valid : sets)
     if (same_file(valid.source, valid.target))
-      push_once(lines, fmt::format("{} is source and target of the validation text", valid.source));
+      push_once(lines,
+                fmt::format("{} is both source and target of the validation text, so scores show how well the model copies", valid.source));
   return lines;
 }
 
 std::string doubt_about_sides(Model& model, const Vocabularies& v, const std::string& source, const std::string& target,
                               std::span<const std::string> sources, std::span<const std::string> targets, std::span<const int32_t> tag) {
-  if (same_file(source, target)) return fmt::format("{} is --source and --target, so the scores tell how well the model copies", source);
+  if (same_file(source, target))
+    return fmt::format("{} is both --source and --target, so the scores tell how well the model copies", source);
   std::vector<EncodedPair> given, swapped;
   const auto usable = [](const EncodedPair& p) {
     return std::min(p.source.size(), p.target.size()) >= kShortestRolePair &&

@@ -317,11 +317,11 @@ bool Validator::keep_and_score(const std::vector<std::string>& translations, Res
         result.scores.emplace_back(kScriptMetric, *script.score);
       else
         result.complaints.push_back(
-            fmt::format("warning: valid.script {}: {}; this validation has no score of it", config_.script, script.complaint));
+            fmt::format("warning: valid.script {}: {}; this validation has no score from it", config_.script, script.complaint));
     }
     if (!config_.keep_translations) files->remove(path);
   } catch (const IoError& e) {
-    result.complaints.push_back(fmt::format("warning: the translations of this validation are not kept: {}", e.what()));
+    result.complaints.push_back(fmt::format("warning: the translations of this validation were not kept: {}", e.what()));
   }
   return !interrupted;
 }

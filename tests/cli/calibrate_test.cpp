@@ -167,7 +167,7 @@ TEST_F(CalibrateTest, RefusesWhatItCannotKeep) {
   const ShellOutcome few = run("calibrate --model model --source few --target few");
   EXPECT_EQ(few.status, 3);
   EXPECT_THAT(few.text, HasSubstr("few: of the"));
-  EXPECT_THAT(few.text, HasSubstr("a calibration needs 100 of each; take a longer text"));
+  EXPECT_THAT(few.text, HasSubstr("a calibration needs 100 of each; use a longer text"));
   EXPECT_THAT(run("calibrate --model model --source source --target few").text, HasSubstr("few"));
 
   ASSERT_EQ(calibrate().status, 0);

@@ -122,7 +122,7 @@ TEST_F(TuneSearchTest, DoubtsSidesThatAreSwappedOrOneFile) {
   EXPECT_THAT(o.text, HasSubstr("starling: warning: --source dev.b and --target dev.a seem to be swapped: the model's cross-entropy is "));
   o = run(grid + " --source dev.a --target ./dev.a");
   EXPECT_EQ(o.status, 0) << o.text;
-  EXPECT_THAT(o.text, HasSubstr("starling: warning: dev.a is --source and --target, so the scores tell how well the model copies\n"));
+  EXPECT_THAT(o.text, HasSubstr("starling: warning: dev.a is both --source and --target, so the scores tell how well the model copies\n"));
 }
 
 TEST_F(TuneSearchTest, RefusesWhatItCouldNotWriteBeforeItSearches) {

@@ -154,7 +154,7 @@ TEST(ConfidenceFit, NeedsWordsOfBothKinds) {
     fit_confidence(sentences);
     ADD_FAILURE() << "99 wrong words were enough";
   } catch (const DataError& e) {
-    EXPECT_THAT(e.what(), testing::HasSubstr("1401 are right and 99 are not, and a calibration needs 100 of each"));
+    EXPECT_THAT(e.what(), testing::HasSubstr("1401 are right and 99 are wrong, but a calibration needs 100 of each"));
   }
   sentences[99][0].right = false;
   EXPECT_NO_THROW(fit_confidence(sentences));

@@ -112,8 +112,8 @@ TEST(ModelSelector, WarnsOnceWhenAMetricIsConstant) {
   EXPECT_THAT(selector.consider(1, both(0, 9)).messages, IsEmpty());
   EXPECT_THAT(selector.consider(2, both(0, 8)).messages, IsEmpty());
   EXPECT_THAT(selector.consider(3, both(0, 7)).messages,
-              ElementsAre("warning: bleu was exactly 0 in 3 validations in a row, so it says nothing about progress; meanwhile "
-                          "cross-entropy decides about the best model, and nothing stops early"));
+              ElementsAre("warning: bleu was exactly 0 in 3 validations in a row, so it says nothing about progress; until it changes, "
+                          "cross-entropy decides which model is the best, and nothing stops early"));
   EXPECT_THAT(selector.consider(4, both(0, 6)).messages, IsEmpty());
 }
 
@@ -177,7 +177,7 @@ TEST(ModelSelector, ManyMetricsTakeThePlural) {
   ModelSelector selector({"bleu", "chrf", "cross-entropy"}, "bleu", 0);
   for (int64_t i = 1; i < 3; ++i) selector.consider(i, {{"bleu", 0}, {"chrf", i}, {"cross-entropy", 9}});
   EXPECT_THAT(selector.consider(3, {{"bleu", 0}, {"chrf", 3}, {"cross-entropy", 8}}).messages,
-              ElementsAre(HasSubstr("meanwhile chrf, cross-entropy decide about the best model")));
+              ElementsAre(HasSubstr("until it changes, chrf, cross-entropy decide which model is the best")));
 }
 
 TEST(ModelSelector, SaysWhyTheRunDoesNotStop) {

@@ -274,12 +274,14 @@ TEST_F(StartTest, OneTextInTwoRolesIsAWarning) {
   c.data.train[0].target = path("a");
   c.valid.source = path("a");
   EXPECT_THAT(same_texts(c),
-              testing::ElementsAre(path("a") + " is source and target of the training text, so the model learns to copy",
+              testing::ElementsAre(path("a") + " is both source and target of the training text, so the model learns to copy",
                                    HasSubstr("the validation text " + path("a") + " is also training text: its scores do not show")));
   fs::create_symlink(path("d"), path("link"));
   c = config("run", apart);
   c.valid.source = path("link");
-  EXPECT_THAT(same_texts(c), testing::ElementsAre(path("link") + " is source and target of the validation text"));
+  EXPECT_THAT(
+      same_texts(c),
+      testing::ElementsAre(path("link") + " is both source and target of the validation text, so scores show how well the model copies"));
   EXPECT_EQ(run_training(config("run", {{"train.max-steps", "1"}})), 0);
   EXPECT_THAT(log("run"), HasSubstr("warning: the validation text " + path("a") + " is also training text"));
 }
@@ -288,7 +290,7 @@ TEST_F(StartTest, ADamagedBestModelIsKeptAside) {
   EXPECT_EQ(run_training(config("run")), 0);
   std::ofstream(path("run/best/decode.yml"), std::ios::app) << "# by hand\n";
   EXPECT_EQ(run_training(config("run", {{"train.max-steps", "12"}})), 0);
-  EXPECT_THAT(log("run"), HasSubstr("is not an intact model as it was saved; it is kept in " + path("run/best-before-")));
+  EXPECT_THAT(log("run"), HasSubstr("is not the intact model that was saved; it is kept in " + path("run/best-before-")));
 }
 
 // The training files may have grown or gone when a run goes on; its record tells what it began with.
