@@ -6,6 +6,7 @@
 #include "base/push_once.h"
 #include "base/quotes.h"
 #include "interop/recognise.h"
+#include "interop/value_kind.h"
 #include "interop/word_pieces.h"
 #include "text/vocabulary_format.h"
 
@@ -40,7 +41,8 @@ Ct2Tokens tokens_of(const Ct2File& file, const ForeignFiles& folder, const std::
     try {
       json[key].get_to(to);
     } catch (const nlohmann::json::exception&) {
-      throw DataError(fmt::format("{}: {} has the wrong type", folder.where(name), key));
+      throw DataError(fmt::format("{}: {} has the wrong type; expected {}", folder.where(name), key,
+                                  value_kind<std::remove_reference_t<decltype(to)>>()));
     }
   };
   get("unk_token", t.unknown);
@@ -76,7 +78,8 @@ std::vector<std::string> token_list(const ForeignFiles& folder, const std::strin
     push_once(tokens, unknown);
     return tokens;
   }
-  throw ConfigError(fmt::format("{}: there is no vocabulary of the {}", folder.where(base), side));
+  throw ConfigError(fmt::format("{0}: there is no vocabulary of the {1}; fetch {1}_vocabulary.json or shared_vocabulary.json too",
+                                folder.where(base), side));
 }
 
 // The names of the special tokens, as our vocabularies have them.

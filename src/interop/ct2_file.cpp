@@ -85,7 +85,7 @@ Ct2File read_ct2(std::string_view bytes, const std::string& where) {
   Ct2File file;
   file.version = in.number<uint32_t>();
   if (file.version < 1 || file.version > kNewest)
-    in.broken(fmt::format("its binary version is {}, known are 1 to {}", file.version, kNewest));
+    in.broken(fmt::format("its binary version is {}, but only 1 to {} are supported", file.version, kNewest));
   if (file.version >= 2) {
     file.spec = text_in(in);
     file.revision = in.number<uint32_t>();
@@ -101,14 +101,14 @@ Ct2File read_ct2(std::string_view bytes, const std::string& where) {
     for (int k = 0; k < rank; ++k) {
       a.shape.push_back(in.number<uint32_t>());
       const auto n = static_cast<uint64_t>(a.shape.back());
-      if (n > 0 && elements > in.size() / n) in.broken(fmt::format("{} has another shape than data", a.name));
+      if (n > 0 && elements > in.size() / n) in.broken(fmt::format("the shape of {} does not match its data", a.name));
       elements *= n;
     }
     a.type = type_of(file.version, in.number<uint8_t>(), in);
     const auto item = static_cast<uint64_t>(a.type[1] - '0');
     uint64_t size = in.number<uint32_t>();  // bytes, or elements before version 4
     if (file.version < 4) size *= item;
-    if (size != elements * item) in.broken(fmt::format("{} has another shape than data", a.name));
+    if (size != elements * item) in.broken(fmt::format("the shape of {} does not match its data", a.name));
     a.bytes = in.take(size);
     const std::string name = a.name;
     if (!file.arrays.emplace(name, std::move(a)).second) in.broken(fmt::format("{} occurs twice", name));

@@ -66,13 +66,13 @@ class Ct2Architecture {
   }
   const ForeignArray* required(const std::string& name) const {
     const ForeignArray* a = weight_in(file_, name, where_);
-    if (!a) throw DataError(fmt::format("{}: it has no {}, so it is not a Transformer for translation", where_, name));
+    if (!a) throw DataError(fmt::format("{}: tensor {} is missing, so it is not a Transformer for translation", where_, name));
     return a;
   }
   int64_t layers(const std::string& side) const {
     int64_t n = 0;
     while (file_.find(fmt::format("{}/layer_{}/ffn/linear_0/weight", side, n))) ++n;
-    if (n == 0) throw DataError(fmt::format("{}: it has no layers of the {}", where_, side));
+    if (n == 0) throw DataError(fmt::format("{}: it has no {} layers", where_, side));
     return n;
   }
   // A setting of both sides; before it belonged to a side, it was global.
@@ -183,7 +183,7 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
   for (const Ct2Name& name : ct2_names(config)) {
     const ForeignArray* const a = find(name.theirs);
     if (!a) {
-      if (!name.optional) throw DataError(fmt::format("{}: it has no {}", where, name.theirs));
+      if (!name.optional) throw DataError(fmt::format("{}: tensor {} is missing; fetch the model again", where, name.theirs));
       const ForeignArray* const weight = weight_in(file, name.theirs.substr(0, name.theirs.rfind('/')) + "/weight", where);
       const int64_t width = weight ? rows_of(*weight) : 0;
       budget.take(static_cast<uint64_t>(width) * sizeof(float), where, "a bias that it does not have");
@@ -199,7 +199,7 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
     if (a->type == "i1" && scale) {  // integer / scale = (127 / scale) * integer / 127, a scale for each row of theirs
       std::vector<float> scales = plain_floats(*scale);
       if (static_cast<int64_t>(scales.size()) != rows)
-        throw DataError(fmt::format("{}: {}_scale has {} numbers", where, name.theirs, scales.size()));
+        throw DataError(fmt::format("{}: {}_scale has {} numbers instead of {}", where, name.theirs, scales.size(), rows));
       for (float& s : scales) s = s != 0 ? 127 / s : 0;
       charge(a, rows * columns, 1);
       if (!name.transposed)
@@ -214,10 +214,11 @@ std::vector<OwnedTensor> ct2_tensors(const Ct2File& file, const ModelConfig& con
     std::vector<float> values = plain_floats(*a);
     if (a->type == "i2" || a->type == "i1") {
       constexpr float kScaleOfVersion1 = 1000;
-      if (!scale && a->type == "i1") throw DataError(fmt::format("{}: it has no {}_scale", where, name.theirs));
+      if (!scale && a->type == "i1")
+        throw DataError(fmt::format("{}: tensor {}_scale is missing; fetch the model again", where, name.theirs));
       const std::vector<float> scales = scale ? plain_floats(*scale) : std::vector<float>{kScaleOfVersion1};
       if (scales.empty() || (scales.size() > 1 && static_cast<int64_t>(scales.size()) != rows))
-        throw DataError(fmt::format("{}: {}_scale has {} numbers", where, name.theirs, scales.size()));
+        throw DataError(fmt::format("{}: {}_scale has {} numbers instead of 1 or {}", where, name.theirs, scales.size(), rows));
       for (size_t i = 0; i < values.size(); ++i) values[i] /= scales[scales.size() == 1 ? 0 : i / static_cast<size_t>(columns)];
     }
     tensors.push_back({name.ours, "F32", shape, our_order(std::move(values), rows, columns, name.transposed)});

@@ -11,7 +11,7 @@
 
 namespace starling {
 
-// Every read is checked; the errors begin with `where` and say that it is not `what` that can be read.
+// Every read is checked; the errors begin with `where` and say that it cannot be read as `what`.
 class ForeignBytes {
  public:
   ForeignBytes(std::string_view bytes, std::string where, std::string what)
@@ -34,7 +34,7 @@ class ForeignBytes {
     broken(fmt::format("an array is called '{}'", printable(text)));
   }
   [[noreturn]] void broken(const std::string& why) const {
-    throw DataError(fmt::format("{}: not {} that can be read ({}); fetch the file again", where_, what_, why));
+    throw DataError(fmt::format("{}: cannot be read as {} ({}); fetch the file again", where_, what_, why));
   }
 
  private:

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/quotes.h"
+#include "interop/value_kind.h"
 
 namespace starling {
 
@@ -38,7 +39,7 @@ class HfSettings {
     } else if (value->is_string()) {
       return value->get<std::string>();
     }
-    throw DataError(fmt::format("{}: {} is {}, which is not a value of its kind", where_, key, printable(value->dump())));
+    throw DataError(fmt::format("{}: {} is {}, but must be {}", where_, key, printable(value->dump()), value_kind<T>()));
   }
   // Refuses the model, because Starling's have no such setting.
   [[noreturn]] void refuse(const std::string& key) const {

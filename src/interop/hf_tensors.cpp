@@ -20,7 +20,7 @@ HfTables tables_of(HfWeights& w, const HfConfig& h) {
   };
   const auto first_of = [&](const std::vector<std::string>& names) -> std::string {
     const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) { return w.has(name); });
-    if (found == names.end()) throw DataError(fmt::format("{}: it has no {}", w.where(), names.front()));
+    if (found == names.end()) throw DataError(fmt::format("{}: tensor {} is missing; fetch the model again", w.where(), names.front()));
     return *found;
   };
   HfTables t;

@@ -35,7 +35,7 @@ Numbers numbers_of_file(const ForeignFiles& folder, const char* name, int64_t ro
   Numbers numbers;
   for (const auto& [piece, number] : json.items()) {
     if (!number.is_number_integer() || (number.is_number_unsigned() && number.get<uint64_t>() > INT64_MAX))
-      throw DataError(fmt::format("{}: the number of {} is {}", where, in_quotes(piece), printable(number.dump())));
+      throw DataError(fmt::format("{}: the number of {} is {}, not a whole number", where, in_quotes(piece), printable(number.dump())));
     if (piece != kPad || number.get<int64_t>() != rows) take_number(numbers, number.get<int64_t>(), piece, rows, where);
   }
   return numbers;
@@ -206,7 +206,7 @@ HfPieces hf_pieces(FileSystem& files, const ForeignFiles& folder, const HfConfig
     if (!path.empty()) return path;
     if (folder.has(name)) return name;
     const bool tokenizer = folder.has(kTokenizer);
-    throw ConfigError(fmt::format("{}: there is no {}, which text is split by{}; fetch it too, or name it by --vocab", folder.where(""),
+    throw ConfigError(fmt::format("{}: there is no {}, by which text is split{}; fetch it too, or name it with --vocab", folder.where(""),
                                   name, tokenizer ? " (tokenizer.json is not read for that)" : ""));
   };
   const bool pair = marian || (!folder.has(kPieceModel) && folder.has("source.spm"));  // a SentencePiece model for each side

@@ -16,10 +16,10 @@ std::set<std::string> files_of_index(const ForeignFiles& folder) {
   const BudgetScope scope(folder.budget());
   const HfSettings index(folder.read(kIndex), folder.where(kIndex), folder.budget());
   const nlohmann::json* const map = index.find("weight_map");
-  if (!map || !map->is_object()) throw DataError(fmt::format("{}: it has no weight_map", index.where()));
+  if (!map || !map->is_object()) throw DataError(fmt::format("{}: weight_map is missing; fetch the file again", index.where()));
   std::set<std::string> files;
   for (const auto& [tensor, file] : map->items()) {
-    if (!file.is_string()) throw DataError(fmt::format("{}: {} has no name of a file", index.where(), printable(tensor)));
+    if (!file.is_string()) throw DataError(fmt::format("{}: the file of {} is not named", index.where(), printable(tensor)));
     files.insert(file.get<std::string>());
   }
   for (const std::string& file : files)
@@ -42,7 +42,7 @@ std::set<std::string> files_of_weights(const ForeignFiles& folder) {
         "{}: its weights are not there as safetensors{}; convert them where transformers is installed: "
         "AutoModelForSeq2SeqLM.from_pretrained(DIRECTORY).save_pretrained(DIRECTORY, safe_serialization=True)",
         folder.where(""), pickles.empty() ? "" : " but as " + *pickles.begin() + ", a Python pickle, which can run any program"));
-  throw ConfigError(fmt::format("{}: there are several files of weights, such as {} and {}, and no {}; leave those of one model there",
+  throw ConfigError(fmt::format("{}: there are several files of weights, such as {} and {}, but no {}; leave only those of one model there",
                                 folder.where(""), *files.begin(), *files.rbegin(), kIndex));
 }
 
@@ -69,7 +69,7 @@ void HfWeights::add(std::string bytes, const std::string& where, ByteBudget& bud
 
 std::vector<float> HfWeights::floats(const std::string& name, const std::vector<int64_t>& shape) {
   const auto found = tensors_.find(name);
-  if (found == tensors_.end()) throw DataError(fmt::format("{}: it has no {}", where_, name));
+  if (found == tensors_.end()) throw DataError(fmt::format("{}: tensor {} is missing; fetch the model again", where_, name));
   const NamedBytes& t = found->second;
   if (t.shape != shape)
     throw DataError(

@@ -41,7 +41,7 @@ void require_complete(const ImportedModel& m) {
   const auto model = declare_model(m.config, m.vocabularies.sizes(), *backend);
   for (const Parameter* p : model->parameters().declared()) {
     const auto found = given.find(p->name);
-    if (found == given.end()) throw DataError(fmt::format("{}: it has no weights for {}", m.kind, p->name));
+    if (found == given.end()) throw DataError(fmt::format("{}: the weights for {} are missing; fetch the model again", m.kind, p->name));
     std::vector<int64_t> shape;
     for (int i = 0; i < p->whole.rank(); ++i) shape.push_back(p->whole[i]);
     const OwnedTensor& t = *found->second;
@@ -59,7 +59,8 @@ void require_complete(const ImportedModel& m) {
     given.erase(found);
   }
   if (!given.empty())
-    throw DataError(fmt::format("{}: its weights {} have no place in the model that its settings describe", m.kind, given.begin()->first));
+    throw DataError(fmt::format("{}: its weights {} have no place in the model that its settings describe; do the files belong together?",
+                                m.kind, given.begin()->first));
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ void set_typed_tag(ImportedModel& m, const std::string& target) {
     m.notes.push_back(
         fmt::format("source-prefix: {}, which decode.yml has and translate's options can change.", printable(m.search.source_prefix)));
   m.notes.push_back(
-      fmt::format("Its sources begin with the tag of the target language: {}. Choose one by --target-language, here or for "
+      fmt::format("Its sources begin with the tag of the target language: {}. Choose one with --target-language, here or for "
                   "translate, or begin each line with one.",
                   printable(fmt::format("{}", fmt::join(tags, ", ")))));
 }

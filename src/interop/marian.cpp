@@ -35,7 +35,7 @@ struct Parts {
 std::pair<int64_t, int64_t> matrix_shape(const ForeignArray& a, const std::string& where) {
   if (a.shape.size() == 1) return {1, a.shape[0]};
   if (a.bytes.empty()) throw DataError(fmt::format("{}: {} has no elements", where, a.name));
-  if (a.shape.size() != 2) throw DataError(fmt::format("{}: {} has {} dimensions", where, a.name, a.shape.size()));
+  if (a.shape.size() != 2) throw DataError(fmt::format("{}: {} has {} dimensions instead of 2", where, a.name, a.shape.size()));
   return {a.shape[0], a.shape[1]};
 }
 
@@ -110,7 +110,7 @@ Vocabulary vocabulary_of(FileSystem& files, const ForeignFiles& folder, const st
   const bool codes = !path.empty() && is_codes(model);
   if (codes && numbers.empty())
     throw ConfigError(
-        fmt::format("{}: codes of subword-nmt need the list of the model's tokens, vocab.yml; give it by --numbers", model.where));
+        fmt::format("{}: codes of subword-nmt need the list of the model's tokens, vocab.yml; give it with --numbers", model.where));
   if (numbers.empty()) return usual_vocabulary(std::move(model), folder.budget());
   const ForeignFile list = read_foreign(files, folder, numbers);
   std::vector<std::string> pieces = marian_pieces(list.content, list.where, folder.budget());
@@ -136,10 +136,10 @@ std::vector<OwnedTensor> marian_tensors(std::vector<ForeignArray> list, const Mo
     Parts parts;
     for (const std::string& theirs : name.theirs) {
       const auto found = arrays.find(theirs);
-      if (found == arrays.end()) throw DataError(fmt::format("{}: it has no {}", where, theirs));
+      if (found == arrays.end()) throw DataError(fmt::format("{}: tensor {} is missing; fetch the model again", where, theirs));
       const auto [rows, columns] = matrix_shape(found->second, where);
       if (!parts.arrays.empty() && rows != parts.rows)
-        throw DataError(fmt::format("{}: {} has {} rows, {} {}", where, theirs, rows, name.theirs[0], parts.rows));
+        throw DataError(fmt::format("{}: {} has {} rows, but {} has {}", where, theirs, rows, name.theirs[0], parts.rows));
       parts.arrays.push_back(&found->second);
       parts.rows = rows;
       parts.columns += columns;

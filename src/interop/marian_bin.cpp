@@ -29,7 +29,8 @@ bool is_marian_bin(std::string_view bytes) {
 
 std::vector<ForeignArray> read_marian_bin(std::string_view bytes, const std::string& where) {
   ForeignBytes in(bytes, where, "a binary model of Marian's");
-  if (const auto version = in.number<uint64_t>(); version != kVersion) in.broken(fmt::format("its version is {}", version));
+  if (const auto version = in.number<uint64_t>(); version != kVersion)
+    in.broken(fmt::format("its version is {}, but only {} is supported", version, kVersion));
   const auto count = in.number<uint64_t>();
   if (count > kMostArrays) in.broken(fmt::format("it has {} arrays", count));
   std::vector<Head> heads;
@@ -52,7 +53,8 @@ std::vector<ForeignArray> read_marian_bin(std::string_view bytes, const std::str
     const std::string_view data = in.take(heads[i].bytes);
     uint64_t elements = 1;
     for (const int64_t n : a.shape) {
-      if (n < 1 || elements > data.size() / static_cast<uint64_t>(n)) in.broken(fmt::format("{} has another shape than data", a.name));
+      if (n < 1 || elements > data.size() / static_cast<uint64_t>(n))
+        in.broken(fmt::format("the shape of {} does not match its data", a.name));
       elements *= static_cast<uint64_t>(n);
     }
     const uint64_t type = heads[i].type, item = type == kFloat ? 4 : 1;
@@ -61,7 +63,8 @@ std::vector<ForeignArray> read_marian_bin(std::string_view bytes, const std::str
       throw ConfigError(
           fmt::format("{}: {} has elements of type {:#x}, neither f32 nor intgemm8; convert the model with marian-conv to one of these",
                       where, a.name, type));
-    if (elements * item + (integers ? sizeof(float) : 0) > data.size()) in.broken(fmt::format("{} has another shape than data", a.name));
+    if (elements * item + (integers ? sizeof(float) : 0) > data.size())
+      in.broken(fmt::format("the shape of {} does not match its data", a.name));
     a.bytes = data.substr(0, elements * item);
     a.type = type == kFloat ? "f4" : integers ? "q8" : "i1";
     if (!integers) continue;

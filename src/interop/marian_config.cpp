@@ -7,6 +7,7 @@
 #include "config/foreign_yaml.h"
 #include "interop/marian.h"
 #include "interop/marian_names.h"
+#include "interop/value_kind.h"
 
 namespace starling {
 namespace {
@@ -17,7 +18,7 @@ constexpr double kMarianEpsilon = 1e-6;  // of its layer normalisation
 class Settings {
  public:
   Settings(const std::string& yaml, std::string where) : where_(std::move(where)), root_(read_foreign_yaml(yaml, where_)) {
-    if (!root_.IsMap()) throw DataError(fmt::format("{}: has no settings", where_));
+    if (!root_.IsMap()) throw DataError(fmt::format("{}: has no settings; expected lines of 'key: value'", where_));
   }
   template <class T>
   T get(const std::string& key, T otherwise) const {
@@ -26,7 +27,7 @@ class Settings {
     try {
       return value.as<T>();
     } catch (const YAML::Exception&) {
-      throw DataError(fmt::format("{}:{}: {} has the wrong type", where_, value.Mark().line + 1, key));
+      throw DataError(fmt::format("{}:{}: {} has the wrong type; expected {}", where_, value.Mark().line + 1, key, value_kind<T>()));
     }
   }
   std::vector<std::string> list(const std::string& key) const { return get(key, std::vector<std::string>()); }

@@ -83,12 +83,12 @@ std::pair<std::string, std::string> codes_of(const ForeignFiles& folder) {
   if (codes.size() == 1) return {codes[0], codes[0]};
   if (codes.empty()) return {};
   throw ConfigError(
-      fmt::format("{}: {} and {} are there, and nothing says which codes are the source's; give --source-vocab and "
+      fmt::format("{}: {} and {} are there, but nothing says which codes are the source's; give --source-vocab and "
                   "--target-vocab",
                   folder.where(""), printable(codes[0]), printable(codes[1])));
 }
 
-constexpr const char* kVocabularyOptions = "name it by --vocab, or both by --source-vocab and --target-vocab";
+constexpr const char* kVocabularyOptions = "name it with --vocab, or both with --source-vocab and --target-vocab";
 
 [[noreturn]] void refuse_absent(const ForeignFiles& folder, const MarianFiles& marian, const std::string& vocabulary) {
   throw ConfigError(fmt::format("{}: {} names the vocabulary {}, which is not there; copy it beside the model, or {}", folder.where(""),
@@ -99,12 +99,12 @@ constexpr const char* kVocabularyOptions = "name it by --vocab, or both by --sou
                                  const std::vector<std::string>& models) {
   const std::string where = folder.where("");
   if (models.size() == 2)
-    throw ConfigError(fmt::format("{}: {} and {} are there, and nothing says which is the source's; give --source-vocab and --target-vocab",
+    throw ConfigError(fmt::format("{}: {} and {} are there, but nothing says which is the source's; give --source-vocab and --target-vocab",
                                   where, printable(models[0]), printable(models[1])));
   if (models.size() > 2)
     throw ConfigError(fmt::format("{}: there are {} SentencePiece models; {}", where, models.size(), kVocabularyOptions));
   if (!named.empty() && !is_list(named[0])) refuse_absent(folder, marian, named[0]);
-  throw ConfigError(fmt::format("{}: no SentencePiece model is there; {}", where, kVocabularyOptions));
+  throw ConfigError(fmt::format("{}: there is no SentencePiece model; {}", where, kVocabularyOptions));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ ForeignArray read_npy(ArrayBytes content, const std::string& where) {
   if (length > content.size() - begin) broken("its header is cut short");
   const std::string_view header(content.data() + begin, length), type = value_of(header, "descr");
   if (type.size() < 5 || type[0] != '\'' || (type[1] != '<' && type[1] != '|') || type[4] != '\'')
-    broken(fmt::format("elements of type {}", printable(type.substr(0, type.find(',')))));
+    broken(fmt::format("its elements have the unsupported type {}", printable(type.substr(0, type.find(',')))));
   if (!value_of(header, "fortran_order").starts_with("False")) broken("its columns are stored one after another; save it in C order");
   ForeignArray array{.type = std::string(type.substr(2, 2))};
   std::string_view shape = value_of(header, "shape");

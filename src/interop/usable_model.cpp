@@ -84,7 +84,7 @@ std::unique_ptr<FileLock> lock_import(const std::string& file, const std::string
     for (;; std::this_thread::sleep_for(kInterval)) {
       if (auto lock = FileLock::try_acquire(file)) return lock;
       if (std::chrono::steady_clock::now() - begin > kLongest)
-        throw ConfigError(fmt::format("{}: another process has been importing it for half an hour; end it", path));
+        throw ConfigError(fmt::format("{}: another process has been importing it for half an hour; stop that process and try again", path));
     }
   } catch (const IoError&) {
     return nullptr;

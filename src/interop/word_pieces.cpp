@@ -58,9 +58,9 @@ Languages opus_languages(const ForeignFiles& folder) {
 std::string text_note(const moses::Options& source, bool codes) {
   if (!source.words)
     return codes
-               ? "Codes of subword-nmt split words into pieces, and how text becomes words is not told: give text as words and marks with "
-                 "spaces between them, as they were in its training."
-               : "There is no SentencePiece model, so text is tokens with spaces between them; name one by --vocab, or codes of "
+               ? "Codes of subword-nmt split words into pieces, but nothing says how text becomes words: give words and punctuation marks "
+                 "separated by spaces, as in its training."
+               : "There is no SentencePiece model, so text must be tokens separated by spaces; name one with --vocab, or codes of "
                  "subword-nmt, to translate plain text.";
   const std::string language = source.language.empty()    ? "English, since no language is known: give --source-language"
                                : source.own_abbreviations ? fmt::format("language {}", source.language)

@@ -51,7 +51,7 @@ TEST_F(Ct2Import, ListsAreCTranslate2sOwn) {
   expect_lists(import(kCt2Fixtures + "/v1-aren-transliteration-i16"), kCt2Fixtures + "/v1-aren-transliteration-i16/nbest-f32.txt", 1e-4);
   EXPECT_THAT(said_, HasSubstr("CTranslate2's model.bin (binary version 1)"));
   EXPECT_THAT(said_, HasSubstr("6+6 layers, width 32, feed-forward 128 (relu), 8 heads, pre-norm, output bias"));
-  EXPECT_THAT(said_, HasSubstr("text is tokens with spaces between them"));
+  EXPECT_THAT(said_, HasSubstr("text must be tokens separated by spaces"));
   expect_lists(import(kCt2Fixtures + "/v2-aren-transliteration-i8"), kCt2Fixtures + "/v2-aren-transliteration-i8/nbest-f32.txt", 1e-4);
 }
 

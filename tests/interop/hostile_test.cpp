@@ -118,7 +118,7 @@ TEST_F(HostileModel, ArraysWithoutElementsHaveNoShapes) {
   const std::string one("\0\0\x80\x3f", 4);
   std::vector<ForeignArray> arrays{{"decoder_l1_ffn_W1", "q8", {0, 2147483647}, std::string(), 1.0f}};
   const std::string bytes = marian_bin(arrays);
-  EXPECT_THAT(refusal([&] { read_marian_bin(bytes, "m.bin"); }), HasSubstr("decoder_l1_ffn_W1 has another shape than data"));
+  EXPECT_THAT(refusal([&] { read_marian_bin(bytes, "m.bin"); }), HasSubstr("the shape of decoder_l1_ffn_W1 does not match its data"));
 }
 
 // One layer of 1 MiB that stands for a hundred would be copied a hundred times.
