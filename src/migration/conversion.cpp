@@ -56,7 +56,7 @@ PeerOptions::PeerOptions(const std::vector<PeerFile>& files, char peer) : peer_(
   for (const auto& [text, file] : files) {
     file_ = file;
     const YAML::Node root = read_foreign_yaml(text, file);
-    if (!root.IsMap()) throw ConfigError(fmt::format("{} is not a configuration: it has no options with values", file));
+    if (!root.IsMap()) throw ConfigError(fmt::format("{} is not a configuration; expected lines of 'option: value'", file));
     std::map<std::string, std::vector<std::string>> own;
     flatten(root, "", own);
     if (peer == 'M') beside_the_file(file, own);
@@ -85,7 +85,7 @@ std::optional<double> PeerOptions::number(const std::string& name) {
   const std::optional<std::string> value = text(name);
   if (!value) return std::nullopt;
   if (const size_t count = values_.at(name).size(); peer_ == 'M' && count > 1)
-    throw ConfigError(fmt::format("{}: {} has {} values, and Marian takes one; give one", file_, name, count));
+    throw ConfigError(fmt::format("{}: {} has {} values, but Marian takes only one; give one", file_, name, count));
   double number = 0;
   const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
   if (error != std::errc() || end != value->data() + value->size())

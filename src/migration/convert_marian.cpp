@@ -57,7 +57,7 @@ MarianTexts convert_data(PeerOptions& o, const std::set<std::string>& given) {
   if (valid.size() == 2)
     o.set("valid.source", valid[0]), o.set("valid.target", valid[1]), texts.validation = true;
   else if (valid.size() == 1)
-    o.missing(fmt::format("valid-sets: a file a side is needed: cut -f 1 {0} and cut -f 2 {0} make them", valid[0]));
+    o.missing(fmt::format("valid-sets: one file per side is needed; cut -f 1 {0} and cut -f 2 {0} make them", valid[0]));
   if (const std::vector<std::string> vocabs = o.list("vocabs"); !vocabs.empty()) {
     const bool joint = vocabs.size() < 2 || vocabs[0] == vocabs[1];
     if (vocabs[0].ends_with(".yml") || vocabs[0].ends_with(".json")) {
@@ -216,13 +216,13 @@ void convert_training(PeerOptions& o) {
                     "log shows, or "
                     "leave it to what suits the corpus",
                     sentences ? fmt::format(" (at most mini-batch {:.0f})", *sentences) : "",
-                    at_once > 1 ? fmt::format(" {:g} times an update", at_once) : "", ""));
+                    at_once > 1 ? fmt::format(" {:g} times per update", at_once) : "", ""));
   } else {
     const double count = sentences.value_or(64);
     o.set_count("train.batch-tokens", count * 25 * at_once);
     o.approximate(fmt::format("mini-batch: {:.0f} sentences are taken for {:.0f} target tokens, 25 each", count, 25 * count));
   }
-  if (devices > 1) o.approximate(fmt::format("devices: one process a card: starling launch -n {:.0f} -- train ...", devices));
+  if (devices > 1) o.approximate(fmt::format("devices: one process per card: starling launch -n {:.0f} -- train ...", devices));
   o.set("train.optimizer", o.text("optimizer").value_or("adam"));
   if (!o.flag("sync-sgd") && devices > 1) o.not_needed("sync-sgd: updates are synchronous; see strategy.name for others");
   const std::vector<std::string> params = o.list("optimizer-params");
@@ -241,7 +241,8 @@ void convert_training(PeerOptions& o) {
   o.set("train.label-smoothing", o.number("label-smoothing").value_or(0));
   const std::string cost = o.text("cost-type").value_or("ce-sum");
   o.set("train.loss-normalization", cost == "ce-mean" ? "sentences" : "tokens");
-  if (cost == "ce-sum") o.approximate("cost-type ce-sum: the gradient is a mean over the target tokens; Adam does not see the difference");
+  if (cost == "ce-sum")
+    o.approximate("cost-type ce-sum: the gradient is a mean over the target tokens; with Adam this makes no difference");
   if (const std::optional<std::string> smoothing = o.text("exponential-smoothing");
       smoothing && *smoothing != "false" && *smoothing != "0") {
     double rate = 1e-4;
@@ -287,7 +288,7 @@ void convert_validation(PeerOptions& o, const MarianTexts& texts) {
   if (!metrics.empty()) o.set("valid.metrics", fmt::format("[{}]", fmt::join(metrics, ", ")));
   if (std::find(metrics.begin(), metrics.end(), "script") != metrics.end()) {
     o.set("valid.script", script);
-    o.approximate("valid-script-path: the script gets files of the sources and the references behind that of the translations");
+    o.approximate("valid-script-path: the script gets the files of the sources and the references after that of the translations");
   }
   if (o.flag("valid-translation-output")) {
     o.set("valid.keep-translations", "true");
@@ -296,7 +297,8 @@ void convert_validation(PeerOptions& o, const MarianTexts& texts) {
   if (validates) o.set_count("valid.early-stopping", patience);
   const std::string on = o.text("early-stopping-on").value_or("first");
   if (on == "any" || (on == "first" && metrics.size() > 1 && validates && patience > 0))
-    o.approximate(fmt::format("early-stopping-on {}: training stops when none of valid.metrics has improved for so long", on));
+    o.approximate(
+        fmt::format("early-stopping-on {}: training stops when none of valid.metrics has improved for that many validations", on));
   o.set_count("valid.beam", o.number("beam-size").value_or(12));
   o.set("valid.length-penalty", o.flag("normalize") && o.text("normalize") == "true" ? 1 : o.number("normalize").value_or(0));
   if (const std::optional<double> factor = o.number("max-length-factor")) o.set("valid.max-length-factor", *factor);

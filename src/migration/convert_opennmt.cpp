@@ -33,8 +33,8 @@ void convert_corpora(PeerOptions& o) {
       o.set(to + "target", target);
       o.copy(at + "weight", to + "weight");
       if (o.has(at + "weight") && corpora.size() > 2)
-        o.approximate(
-            fmt::format("{}weight: here how often an epoch shows a sentence of this corpus, there how many sentences come in turn", at));
+        o.approximate(fmt::format(
+            "{}weight: here how often an epoch shows a sentence of this corpus, there how many sentences are taken in turn", at));
       if (const auto prefix = o.text(at + "src_prefix")) o.set(to + "tag", *prefix);
     }
     note_transforms(at, {"sentencepiece", "filtertoolong", "prefix"});
@@ -110,7 +110,7 @@ void convert_updates(PeerOptions& o, double width) {
   o.set_count("train.batch-tokens", size * (tokens ? 1 : 25) * at_once);
   o.approximate(tokens ? "batch_size: target tokens without padding, where OpenNMT-py counts the longer side with padding"
                        : fmt::format("batch_size: {:.0f} sentences are taken for {:.0f} target tokens, 25 each", size, 25 * size));
-  if (o.number("world_size").value_or(1) > 1) o.approximate("world_size: one process a card: starling launch -n N -- train ...");
+  if (o.number("world_size").value_or(1) > 1) o.approximate("world_size: one process per card: starling launch -n N -- train ...");
   o.take({"gpu_ranks", "bucket_size", "num_workers", "prefetch_factor", "batch_size_multiple", "pool_factor", "queue_size", "accum_steps",
           "valid_batch_size", "max_generator_batches"});
   const std::string optimizer = o.text("optim").value_or("sgd");

@@ -8,15 +8,15 @@ constexpr std::string_view kBatch = "target tokens of a whole update: multiply b
 constexpr std::string_view kSentences = "target tokens, not sentences: multiply by the mean length of a target sentence in tokens";
 constexpr std::string_view kWhole = "the batch is that of a whole update already: multiply it by this number";
 constexpr std::string_view kCards =
-    "cuda, or cuda:1 for the second card; auto takes one where there is one; one process a card: starling launch -n 4 -- train ...";
+    "cuda, or cuda:1 for the second card; auto uses one if there is one; one process per card: starling launch -n 4 -- train ...";
 constexpr std::string_view kPower =
     "another formula: there length^a, here ((5+length)/6)^a; begin with 0.6, 'starling tune-search' finds the best";
 constexpr std::string_view kUnits = "updates, without a unit";
 constexpr std::string_view kRaw = "raw text comes in and goes out";
 constexpr std::string_view kMemory =
-    "what fits into memory is found out; train.micro-batch-tokens or, when translating, --batch-size sets it";
+    "what fits into memory is determined automatically; train.micro-batch-tokens or, when translating, --batch-size sets it";
 constexpr std::string_view kTokens = "batches are always counted in target tokens";
-constexpr std::string_view kBf16 = "bf16 in place of fp16, where the processor has it: auto sees to that; no loss scaling is needed";
+constexpr std::string_view kBf16 = "bf16 instead of fp16 where the processor supports it, which auto chooses; no loss scaling is needed";
 constexpr std::string_view kEvents = "<train.output>/events.jsonl has a record of every report and validation";
 constexpr std::string_view kLog = "<train.output>/train.log and events.jsonl are always written";
 constexpr std::string_view kBest = "the best checkpoint by the first of valid.metrics is always kept, in <train.output>/best";
@@ -24,8 +24,8 @@ constexpr std::string_view kVocabulary = "SentencePiece models, trained if the f
 
 constexpr PeerName kNames[] = {
     // Data and vocabulary.
-    {"train-sets", "M", "data.source, data.target", "", "a file a side"},
-    {"t", "M", "data.source, data.target", "", "a file a side"},
+    {"train-sets", "M", "data.source, data.target", "", "one file per side"},
+    {"t", "M", "data.source, data.target", "", "one file per side"},
     {"trainpref", "F", "data.source, data.target", "", "two whole file names"},
     {"source", "S", "data.source", "", ""},
     {"target", "S", "data.target", "", ""},
@@ -39,8 +39,8 @@ constexpr PeerName kNames[] = {
     {"train_tgt", "", "data.target", "", ""},
     {"tsv", "M", "data.tsv", "", "the file's name is the value"},
     {"valid.tsv", "", "", "",
-     "the validation text is a file a side, valid.source and valid.target; cut -f 1 FILE and cut -f 2 FILE make them"},
-    {"src_prefix", "O", "", "", "a corpus has a tag: data.train.0.tag, pieces of the vocabulary with spaces between them"},
+     "the validation text is one file per side, valid.source and valid.target; cut -f 1 FILE and cut -f 2 FILE make them"},
+    {"src_prefix", "O", "", "", "a corpus has a tag: data.train.0.tag, pieces of the vocabulary, separated by spaces"},
     {"tgt_prefix", "O", "", "", "write a prefix of training text into the text itself; translate --target-prefix forces one"},
     {"prefix", "O", "", "", "write a prefix, such as a language token, into the text itself"},
     {"prefix-size", "F", "", "translate --target-prefix", "the pieces themselves, the same for all lines"},
@@ -54,15 +54,15 @@ constexpr PeerName kNames[] = {
     {"max-input-length", "S", "", "translate --max-source-tokens", ""},
     {"src_seq_length", "O", "data.max-length", "", "one number for both sides, end of sentence included"},
     {"tgt_seq_length", "O", "data.max-length", "", "one number for both sides, end of sentence included"},
-    {"skip-invalid-size-inputs-valid-test", "F", "", "", "too long sentences are always left out of training and counted"},
+    {"skip-invalid-size-inputs-valid-test", "F", "", "", "sentences that are too long are always left out of training and counted"},
     {"shuffle", "M", "", "", "the order is always shuffled, by train.seed and epoch"},
     {"shuffle-in-ram", "M", "", "", "tokens are mapped from the run directory, and only their order is in memory"},
     {"sqlite", "M", "", "", "tokens are mapped from the run directory, and only their order is in memory"},
     {"tempdir", "M", "", "", "everything is in the run directory, train.output"},
     {"T", "M", "", "", "everything is in the run directory, train.output"},
-    {"bucket_size", "O", "", "", "sentences of like length are always batched together"},
-    {"maxi-batch", "M", "", "", "sentences of like length are always batched together"},
-    {"maxi-batch-sort", "M", "", "", "sentences of like length are always batched together"},
+    {"bucket_size", "O", "", "", "sentences of similar length are always batched together"},
+    {"maxi-batch", "M", "", "", "sentences of similar length are always batched together"},
+    {"maxi-batch-sort", "M", "", "", "sentences of similar length are always batched together"},
     {"data-threads", "M", "train.threads", "", "one number for all threads"},
     {"vocabs", "M", "vocab.source, vocab.target", "", kVocabulary},
     {"v", "M", "vocab.source, vocab.target", "", kVocabulary},
@@ -86,8 +86,8 @@ constexpr PeerName kNames[] = {
     {"sentencepiece-alphas", "M", "data.subword-alpha", "", "one number for both sides"},
     {"src_subword_alpha", "O", "data.subword-alpha", "", "one number for both sides; all segmentations, not the n best"},
     {"tgt_subword_alpha", "O", "data.subword-alpha", "", "one number for both sides; all segmentations, not the n best"},
-    {"src_subword_nbest", "O", "", "", "of a unigram vocabulary, all segmentations are drawn from; see data.subword-alpha"},
-    {"tgt_subword_nbest", "O", "", "", "of a unigram vocabulary, all segmentations are drawn from; see data.subword-alpha"},
+    {"src_subword_nbest", "O", "", "", "with a unigram vocabulary, segmentations are drawn from all possible ones; see data.subword-alpha"},
+    {"tgt_subword_nbest", "O", "", "", "with a unigram vocabulary, segmentations are drawn from all possible ones; see data.subword-alpha"},
     {"sentencepiece-options", "M",
      "vocab.type, vocab.character-coverage, vocab.byte-fallback, vocab.split-digits, vocab.user-defined-symbols", "",
      "each supported option of the trainer is a key"},
@@ -182,7 +182,7 @@ constexpr PeerName kNames[] = {
     {"finetune-from-model", "F", "train.initial-model", "", "a model or run directory"},
     {"train_from", "O", "train.initial-model", "", "for a new run; the same command continues an old one"},
     {"params", "S", "train.initial-model", "", "a model or run directory"},
-    {"no-reload", "M", "", "", "a run that has a checkpoint continues it; another train.output begins anew"},
+    {"no-reload", "M", "", "", "a run that has a checkpoint continues it; another train.output starts a new run"},
     {"no-restore-corpus", "M", "", "", "a resumed run continues exactly where it was within the epoch"},
     {"sigterm", "M", "", "", "Ctrl-C and SIGTERM save and end; the same command resumes"},
     {"save-freq", "M", "checkpoint.every", "", kUnits},
@@ -214,8 +214,7 @@ constexpr PeerName kNames[] = {
     // Batch, machine, several workers.
     {"mini-batch", "M", "train.batch-tokens", "", kSentences},
     {"mini-batch", "M", "", "translate --batch-size", "sentences"},
-    {"mini-batch-words", "M", "train.batch-tokens", "",
-     "about the same number; Marian counts tokens of the source, here those of the target count"},
+    {"mini-batch-words", "M", "train.batch-tokens", "", "about the same number; Marian counts source tokens, Starling target tokens"},
     {"mini-batch-fit", "M", "", "", "what is computed at once always fits; train.batch-tokens is the batch of an update"},
     {"mini-batch-words-ref", "M", "strategy.base-batch-tokens", "", "with strategy.learning-rate-scaling linear"},
     {"mini-batch-warmup", "M", "", "", "the batch is train.batch-tokens from the beginning; see train.warmup"},
@@ -266,12 +265,12 @@ constexpr PeerName kNames[] = {
 
     // Optimisation.
     {"optim", "O", "train.optimizer", "", "adam, adamw, adagrad or sgd"},
-    {"optimizer-params", "MS", "train.beta1, train.beta2, train.epsilon", "", "a key each"},
-    {"adam-betas", "F", "train.beta1, train.beta2", "", "a key each"},
+    {"optimizer-params", "MS", "train.beta1, train.beta2, train.epsilon", "", "one key for each"},
+    {"adam-betas", "F", "train.beta1, train.beta2", "", "one key for each"},
     {"adam_beta1", "O", "train.beta1", "", ""},
     {"adam_beta2", "O", "train.beta2", "", ""},
     {"adam-eps", "F", "train.epsilon", "", ""},
-    {"optimizer-betas", "S", "train.beta1, train.beta2", "", "a key each"},
+    {"optimizer-betas", "S", "train.beta1, train.beta2", "", "one key for each"},
     {"optimizer-epsilon", "S", "train.epsilon", "", ""},
     {"learn-rate", "M", "train.learning-rate", "", "the peak, after the warm-up"},
     {"l", "M", "train.learning-rate", "", "the peak, after the warm-up"},
@@ -303,7 +302,7 @@ constexpr PeerName kNames[] = {
     {"reg-alpha", "F", "train.r-drop", "", "of the R-Drop task: the same factor"},
     {"exponential-smoothing", "M", "train.ema", "", "1 minus it: 1e-4 is 0.9999"},
     {"average_decay", "O", "train.ema", "", "1 minus it: 1e-4 is 0.9999"},
-    {"throw-on-divergence", "M", "guard.mode", "", "warn is the default; act goes back and tries again in place of ending the run"},
+    {"throw-on-divergence", "M", "guard.mode", "", "warn is the default; act goes back and tries again instead of ending the run"},
     {"custom-fallbacks", "M", "guard.mode", "", "act goes back to a snapshot, and lowers the learning rate if that does not help"},
     {"check-gradient-nan", "M", "guard.mode", "",
      "a loss or gradient that is not finite never changes a parameter; it ends the run, unless the mode is act"},
@@ -329,7 +328,7 @@ constexpr PeerName kNames[] = {
     {"max-num-checkpoint-not-improved", "S", "valid.early-stopping", "", ""},
 
     // Validation.
-    {"valid-sets", "M", "valid.source, valid.target", "", "raw text, a file a side"},
+    {"valid-sets", "M", "valid.source, valid.target", "", "raw text, one file per side"},
     {"validpref", "F", "valid.source, valid.target", "", "two whole file names"},
     {"validation-source", "S", "valid.source", "", ""},
     {"validation-target", "S", "valid.target", "", ""},
@@ -380,7 +379,7 @@ constexpr PeerName kNames[] = {
     {"models", "MS", "", "translate --model", "once for each model of an ensemble"},
     {"m", "M", "train.output", "translate --model", "a directory"},
     {"path", "F", "", "translate --model", "a directory"},
-    {"n-best", "MO", "", "translate --n-best", "the number of translations a sentence"},
+    {"n-best", "MO", "", "translate --n-best", "the number of translations per sentence"},
     {"nbest", "F", "", "translate --n-best", ""},
     {"nbest-size", "S", "", "translate --n-best", ""},
     {"c", "M", "", "", "the model directory has the search settings (decode.yml), and the rest are options"},
@@ -391,7 +390,7 @@ constexpr PeerName kNames[] = {
     {"print-alignment", "F", "", "translate --alignment", "pieces or words"},
     {"report_align", "O", "", "translate --alignment", "pieces or words"},
     {"shortlist", "M", "", "", "the whole vocabulary is computed; 'starling quantize' makes translating faster"},
-    {"weights", "M", "", "translate --weights", "with commas between them"},
+    {"weights", "M", "", "translate --weights", "separated by commas"},
     {"no-spm-encode", "M", "", "translate --source-pieces", ""},
     {"no-spm-decode", "M", "", "translate --target-pieces", ""},
     {"force-decode", "M", "", "translate --tsv", "the beginning follows its source on the same line, after a tab"},
@@ -409,7 +408,7 @@ constexpr PeerName kNames[] = {
     {"gen-subset", "F", "", "translate --input", "the text itself"},
     {"hypotheses", "S", "", "evaluate --hypotheses", ""},
     {"references", "S", "", "evaluate --references", ""},
-    {"summary", "M", "", "", "'starling score' prints a line a sentence: add them up; --per-token divides by the tokens"},
+    {"summary", "M", "", "", "'starling score' prints one line per sentence: add them up; --per-token divides by the tokens"},
     {"word-scores", "M", "", "translate --word-scores", "pieces, or words"},
     {"word-scores", "M", "", "score --tokens", "pieces and the log-probability of each"},
     {"n-best", "M", "", "score --n-best", "the list; --source is the text that it translates"},
@@ -437,10 +436,10 @@ constexpr PeerName kNames[] = {
     {"par", "B", "", "evaluate --paired-ar", ""},
     {"sentence-level", "B", "", "", "scores are those of the whole text"},
     {"sl", "B", "", "", "scores are those of the whole text"},
-    {"smooth-method", "B", "", "", "BLEU is smoothed as by sacreBLEU's default, exp"},
-    {"smooth-value", "B", "", "", "BLEU is smoothed as by sacreBLEU's default, exp"},
-    {"ter-case-sensitive", "B", "", "", "TER ignores case, as by sacreBLEU's default"},
-    {"ter-no-punct", "B", "", "", "TER counts punctuation, as by sacreBLEU's default"},
+    {"smooth-method", "B", "", "", "BLEU is smoothed with sacreBLEU's default, exp"},
+    {"smooth-value", "B", "", "", "BLEU is smoothed with sacreBLEU's default, exp"},
+    {"ter-case-sensitive", "B", "", "", "TER ignores case, as sacreBLEU does by default"},
+    {"ter-no-punct", "B", "", "", "TER counts punctuation, as sacreBLEU does by default"},
 };
 
 }  // namespace

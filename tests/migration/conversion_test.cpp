@@ -256,7 +256,7 @@ TEST(Conversion, MistakesAreNamed) {
   EXPECT_THAT(message("a: [1\n"), HasSubstr("not valid YAML"));
   EXPECT_THAT(message("type: transformer\nenc-depth: six\n"), HasSubstr("enc-depth is 'six', which is not a number"));
   EXPECT_THAT(message("type: transformer\nenc-depth: [4, 2]\n"),
-              HasSubstr("m.yml: enc-depth has 2 values, and Marian takes one; give one"));
+              HasSubstr("m.yml: enc-depth has 2 values, but Marian takes only one; give one"));
   EXPECT_THAT(message("after: 5x\n"), HasSubstr("after is '5x'"));
   EXPECT_THAT(message("task: transformer-huge\n"), HasSubstr("task is 'transformer-huge'"));
   // Aliases, of which few bytes can stand for a text without end.
