@@ -39,13 +39,13 @@ std::vector<Range> ranges_of(const Json& layout, const Parameter& p) {
   if (shard) {
     const auto cut = layout.at("cut").get<std::array<int, 4>>();
     require(cut[0] >= 0 && cut[0] < p.whole.rank() && cut[1] > 0 && p.whole[cut[0]] % cut[1] == 0 && cut[2] >= 0 && cut[2] < cut[3],
-            "cuts another parameter");
+            "is that of a parameter of another shape");
     runs = shard_ranges(p.whole, {cut[0], cut[1]}, cut[2], cut[3]);
   }
   std::vector<std::pair<int64_t, int64_t>> listed;
   (shard ? layout.at("ranges") : layout).get_to(listed);
   for (int64_t last = 0; const auto& [begin, end] : listed) {
-    require(last <= begin && begin < end && end <= total(runs), fmt::format("has {} to {}", begin, end));
+    require(last <= begin && begin < end && end <= total(runs), fmt::format("has the invalid range {} to {}", begin, end));
     last = end;
     each_run(runs, {begin, end}, [&](const Range& run, int64_t) { ranges.push_back(run); });
   }
@@ -149,8 +149,9 @@ void RankCheckpoints::open_older(FileSystem& files, const Loaded& checkpoint) {
   ranks_ = 1;
   if (parameters_.all().size() != parameters_.declared().size() || parameters_.shards())
     throw DataError(
-        fmt::format("{}: this checkpoint is from an old version, and only an undivided model can resume from it; make one update without "
-                    "parallel.pipeline and parallel.tensor first",
+        fmt::format("{}: this checkpoint is from an old version, and only an undivided model can resume from it; to convert it, make one "
+                    "update without "
+                    "parallel.pipeline and parallel.tensor",
                     directory_));
   for (const NamedBytes& t : files_.emplace_back(files, checkpoint.path("training.safetensors")).tensors()) add_older(0, t.name, t, "");
   if (!checkpoint.has("ranks.safetensors")) return;

@@ -130,7 +130,7 @@ void RankSave::publish() {
     const Report report = [&](const std::string& line) { reports_.push_back(line); };
     place_.checkpoints->commit(*publication_, report, [&] {
       go_on_();
-      if (copy_skipped_) throw IoError("it was given up for that of the run's end");
+      if (copy_skipped_) throw IoError("it was cancelled in favour of the run's last checkpoint");
     });
   });
 }

@@ -105,7 +105,8 @@ SeenDirectory::SeenDirectory(FileSystem& files, Communicator& comm, const std::s
           sink.write(bytes), sent += bytes.size();
         };
         record([&] { files.read_pieces(join_path(directory, names[i]), pass); });
-        if (sent < size && complaint.empty()) complaint = fmt::format("{} has become shorter", join_path(directory, names[i]));
+        if (sent < size && complaint.empty())
+          complaint = fmt::format("{} became shorter while it was being sent", join_path(directory, names[i]));
         for (const std::vector<std::byte> rest(sent < size ? kMessage : 0); sent < size;) pass(rest);  // which is waited for
         sink.send();
       } else if (r == comm.rank()) {

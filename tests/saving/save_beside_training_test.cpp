@@ -186,7 +186,7 @@ TEST_F(BesideTraining, TheCopyElsewhereIsGivenUpForTheNextOne) {
   EXPECT_EQ(save.advance(true), "");
   ASSERT_EQ(save.reports().size(), 1u);
   EXPECT_THAT(save.reports()[0],
-              HasSubstr("could not be copied to checkpoint.second-directory: it was given up for that of the run's end"));
+              HasSubstr("could not be copied to checkpoint.second-directory: it was cancelled in favour of the run's last checkpoint"));
   EXPECT_EQ(saved("file"), "text");
 }
 
