@@ -123,7 +123,7 @@ class RunningCommand {
     close(ends[1]);
     pipe_ = ends[0];
     fcntl(pipe_, F_SETFL, O_NONBLOCK);
-    if (process_ < 0) throw IoError(fmt::format("fork: {}; end other programs", system_reason(error)));
+    if (process_ < 0) throw IoError(fmt::format("cannot start a process: {}; stop other programs", system_reason(error)));
     setpgid(process_, process_);  // the child may not have come so far
   }
   ~RunningCommand() { close_pipe(); }

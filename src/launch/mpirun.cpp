@@ -98,7 +98,7 @@ pid_t start(const std::string& path, const std::vector<std::string>& command, co
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.data()));
   argv.push_back(nullptr);
   const pid_t child = fork();
-  if (child < 0) throw IoError(fmt::format("fork: {}; end other programs", std::strerror(errno)));
+  if (child < 0) throw IoError(fmt::format("cannot start a process: {}; stop other programs", std::strerror(errno)));
   if (child > 0) return child;
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGINT);

@@ -24,7 +24,7 @@ RestartPolicy::Decision RestartPolicy::after(int status, std::optional<int64_t> 
   Decision d;
   if (status == 0) return d;
   if (status == 2 && restarts_ == 0) {
-    d.why = "the command is refused, and would be again";
+    d.why = "the command was refused, and would be again";
     return d;
   }
   if (status == 4) {
@@ -41,7 +41,7 @@ RestartPolicy::Decision RestartPolicy::after(int status, std::optional<int64_t> 
   }
   if (fruitless_ >= kFruitless) {
     d.why += fmt::format(
-        "; {} starts in a row have made no {}: mend what the messages above say, or save more often "
+        "; {} starts in a row have made no {}: fix what the messages above report, or save more often "
         "(checkpoint.every, checkpoint.minutes)",
         kFruitless, newest.value_or(-1) < 0 ? "checkpoint" : fmt::format("newer checkpoint than that of update {}", *newest));
     return d;
