@@ -43,8 +43,9 @@ void check_family(const ModelConfig& c) {
 
 void check_clip(const Config& c) {
   if (c.model.clip > 0 && c.train.clip_start < c.model.clip)
-    throw ConfigError(fmt::format("train.clip-start {} is below model.clip {}, but the bound falls; raise clip-start or lower clip",
-                                  c.train.clip_start, c.model.clip));
+    throw ConfigError(
+        fmt::format("train.clip-start {} is below model.clip {}, to which the bound must fall; raise clip-start or lower clip",
+                    c.train.clip_start, c.model.clip));
 }
 
 void check_vocab(const VocabConfig& c) {
@@ -65,7 +66,7 @@ void check_train(const TrainConfig& c) {
   if (c.optimizer.sgd_after > 0 && c.optimizer.weight_decay > 0) {
     throw ConfigError(
         fmt::format("train.weight-decay {:g} would act at the rate of train.sgd-after too, where it shrinks the weights by the factor "
-                    "{:g} an update; set train.weight-decay to 0",
+                    "{:g} per update; set train.weight-decay to 0",
                     c.optimizer.weight_decay, 1 - c.optimizer.sgd_learning_rate * c.optimizer.weight_decay));
   }
   if (c.micro_batch_tokens > c.batch_tokens) {
@@ -111,7 +112,7 @@ void check_parallel(const Config& c) {
       throw ConfigError("parallel.time-pieces does nothing without stages; set parallel.pipeline too, or leave it out");
   }
   if (const size_t listed = c.parallel.stages.size(); listed > 0 && listed != static_cast<size_t>(c.parallel.pipeline))
-    throw ConfigError(fmt::format("parallel.stages lists {}, and parallel.pipeline is {}; give as many numbers as there are stages",
+    throw ConfigError(fmt::format("parallel.stages lists {}, but parallel.pipeline is {}; give as many numbers as there are stages",
                                   counted(static_cast<int64_t>(listed), "stage"), c.parallel.pipeline));
   check(c.parallel);
   if (c.parallel.ranks() == 1) return;
@@ -145,8 +146,9 @@ void check_guard(const Config& c) {
     throw ConfigError(fmt::format("guard.mode act goes back to a state that all ranks have, but {}; set guard.mode to warn", what));
   };
   if (const Family family = family_of(c.strategy); family == Family::periodic || family == Family::asynchronous)
-    refuse(fmt::format("with strategy {} each rank is elsewhere", c.strategy.name));
-  if (!c.train.batch_doubles_at.empty() || c.train.batch_follows_noise > 0) refuse("the batch grows, which is counted otherwise");
+    refuse(fmt::format("with strategy {} each rank has a state of its own", c.strategy.name));
+  if (!c.train.batch_doubles_at.empty() || c.train.batch_follows_noise > 0)
+    refuse("the batch grows, so that the run counts tokens, not updates");
   if (!c.data.stages.empty()) refuse("with data.stages the text, and so the loss, changes all at once");
   if (c.train.objective == Objective::mixed) refuse("with train.objective mixed a higher loss may be what is wanted");
 }
@@ -157,7 +159,7 @@ void check_settings(const Config& c) {
   if (!c.data.train.empty()) require_data(c, true);
   if (!c.data.stages.empty() && c.train.max_epochs > 0)
     throw ConfigError(
-        "data.stages count target tokens, and an epoch of one is not one of another; end the run by train.max-tokens or "
+        "data.stages count target tokens, and epochs differ from stage to stage; end the run by train.max-tokens or "
         "max-steps, not by max-epochs");
   check(c.languages, "data");
   check_model(c);
@@ -244,9 +246,9 @@ void check_batch_growth(const Config& c) {
                        "max-epochs alone",
                        t.max_minutes));
   if (family_of(c.strategy) != Family::synchronous)
-    refuse(either, fmt::format("goes with strategies all-reduce and parameter-server, not with {}; choose one of those, or leave it out",
+    refuse(either, fmt::format("works with strategies all-reduce and parameter-server, not with {}; choose one of those, or leave it out",
                                c.strategy.name));
-  if (t.optimizer.sgd_after > 0) refuse(either, "goes by tokens and train.sgd-after by updates; leave one of them out");
+  if (t.optimizer.sgd_after > 0) refuse(either, "counts tokens, but train.sgd-after counts updates; leave one of them out");
   if (t.objective == Objective::mixed)
     refuse(either, "does not work with train.objective mixed, whose samples are counted by update; leave it out");
 }

@@ -35,22 +35,22 @@ template <class Visitor>
 void visit(Visitor& v, DataSection& s) {
   v.records("train", s.options.train, "training corpora, a list of maps; on the command line --data.train.0.source and so on");
   v.shorthand("source", s.shorthand.source,
-              "source text, one sentence a line (plain, .gz, .zst); short for train.0.source when there is one corpus");
+              "source text, one sentence per line (plain, .gz, .zst); short for train.0.source when there is one corpus");
   v.shorthand("target", s.shorthand.target, "its translation, line by line; short for train.0.target when there is one corpus");
   v.shorthand(
       "tsv", s.shorthand.tsv,
       "in place of both: source and target separated by a tab, or a .tmx or .csv file; short for train.0.tsv when there is one corpus");
   v.shorthand("alignment", s.shorthand.alignment,
-              "its word alignment, a file or, of a tsv, column; short for train.0.alignment when there is one corpus");
+              "its word alignment: a file or, for a tsv, the word column; short for train.0.alignment when there is one corpus");
   v.choice("alignment-unit", s.options.alignment_unit,
            "what the positions in alignments count: words, between spaces, or the pieces of the vocabularies");
-  v.field("max-length", s.options.max_length, "tokens a side, end of sentence included; longer pairs are dropped", 2, 8192);
+  v.field("max-length", s.options.max_length, "tokens per side, end of sentence included; longer pairs are dropped", 2, 8192);
   v.field("window", s.options.window_lines,
           "where tsv is a pipe (- is standard input): lines that are shuffled together (docs/guides/streams.md)", 1, 1000000000);
   v.numbers(
       "stages", s.options.stages,
-      "a curriculum: target tokens of each of its stages but the last, which goes on to the end; data.train.0.weights are the weights "
-      "of a corpus in them",
+      "a curriculum: target tokens of each stage but the last, which lasts to the end; data.train.0.weights are the weights of a corpus "
+      "in the stages",
       1.0, 1e15);
   v.field("max-ratio", s.options.max_ratio, "longer over shorter side in tokens; pairs above it are dropped; 0 = off, else at least 1", 0.0,
           1e6);
@@ -64,7 +64,7 @@ void visit(Visitor& v, DataSection& s) {
           "share of the pairs, drawn in every epoch, that are shown in capitals, both sides (docs/guides/data.md)", 0.0, 1.0);
   v.field("title-case", s.options.noise.title_case, "share of the pairs in which the first letter of each word is shown as a capital", 0.0,
           1.0);
-  v.field("typos", s.options.noise.typos, "share of the pairs whose source is shown with typing errors, one for about ten letters", 0.0,
+  v.field("typos", s.options.noise.typos, "share of the pairs whose source is shown with typing errors, about one per ten letters", 0.0,
           1.0);
   v.field("merge", s.options.noise.merge,
           "share of the pairs that are joined to another of the same batch and corpus, as two sentences in a line", 0.0, 1.0);
@@ -118,7 +118,7 @@ void fold_shorthand(DataOptions& data, CorpusShorthand& shorthand, bool from_fil
   if (!shorthand.any()) return;
   if (data.train.size() > (from_file ? 0u : 1u)) {
     throw ConfigError(fmt::format(
-        "data: source, target, tsv and alignment are of the only corpus, but data.train lists {}; use data.train.0.source and so on",
+        "data: source, target, tsv and alignment describe a single corpus, but data.train lists {}; use data.train.0.source and so on",
         data.train.size()));
   }
   if (data.train.empty()) data.train.emplace_back();

@@ -28,21 +28,21 @@ namespace starling {
 
 template <class Visitor>
 void visit(Visitor& v, CorpusFiles& c) {
-  v.field("source", c.source, "source text, one sentence a line; plain, .gz or .zst");
-  v.field("target", c.target, "target text, one sentence a line; plain, .gz or .zst");
+  v.field("source", c.source, "source text, one sentence per line; plain, .gz or .zst");
+  v.field("target", c.target, "target text, one sentence per line; plain, .gz or .zst");
   v.field("tsv", c.tsv, "in place of source and target: one file, source and target separated by a tab; or a .tmx or .csv file");
   v.field("weight", c.weight, "how often an epoch shows a sentence of this corpus, on average", 0.0, 10000.0);
   v.numbers("weights", c.weights, "its weight in each stage of a curriculum (data.stages); empty = weight in all of them", 0.0, 10000.0);
   v.field("sentence-weights", c.sentence_weights,
           "a file with a number for each pair, one per line, by which its loss is multiplied; plain, .gz or .zst; empty = 1 for all");
   v.field("alignment", c.alignment,
-          "a file with the links of each pair, one line a pair, as fast_align writes them (0-0 1-2), along which attention is guided "
+          "a file with the links of each pair, one line per pair, as fast_align writes them (0-0 1-2), along which attention is guided "
           "(train.guided-alignment); column = the third column of the tsv; empty = none");
   v.field("source-language", c.source_language, "code of the corpus's source language; empty = data.source-language");
   v.field("target-language", c.target_language,
           "code of its target language; empty = data.target-language; corpora of several make a model for several directions");
   v.field("tag", c.tag,
-          "pieces of the vocabulary, with spaces between them, in front of each source sentence; empty = none, or >>CODE<< if there are "
+          "pieces of the vocabulary, separated by spaces, put in front of each source sentence; empty = none, or >>CODE<< if there are "
           "several target languages");
 }
 
@@ -180,7 +180,7 @@ struct ValidSet {
 };
 template <class Visitor>
 void visit(Visitor& v, ValidSet& c) {
-  v.field("source", c.source, "source text, one sentence a line");
+  v.field("source", c.source, "source text, one sentence per line");
   v.field("target", c.target, "its reference translation");
   v.field("source-language", c.source_language, "code of the source's language; empty = data.source-language");
   v.field("target-language", c.target_language, "code of the target's language; empty = data.target-language");
@@ -215,8 +215,9 @@ template <class Visitor>
 void visit(Visitor& v, ValidConfig& c) {
   v.field("source", c.source, "source text for validation; empty = no validation");
   v.field("target", c.target, "its reference translation");
-  v.records("sets", c.sets,
-            "in place of source and target: a list of texts, of one direction each, for models of several; scores are their means");
+  v.records(
+      "sets", c.sets,
+      "in place of source and target: a list of texts, of one direction each, for models with several directions; scores are their means");
   v.field("every", c.every,
           "updates between two validations; 0 = a tenth of the run, in updates or minutes, but at most 1000 updates; in a run limited by "
           "minutes, validations take at most a quarter of the time",
@@ -225,15 +226,15 @@ void visit(Visitor& v, ValidConfig& c) {
            "what is measured: cross-entropy per target token (nats), the others on one decoding, as raw text; script = by valid.script");
   v.field(
       "script", c.script,
-      "a command of the shell that scores translations, more is better: it is called with the files of the translations, the sources and "
-      "the references behind it, and prints a number at the end of its last line; goes with metric script");
+      "a shell command that scores translations, higher is better: its arguments are the files of the translations, the sources and the "
+      "references, and it prints a number at the end of its last line; needs script among the metrics");
   v.field("script-minutes", c.script_minutes, "a script that runs longer is killed", 0.01, 10000.0).needs("valid.script");
   v.field("keep-translations", c.keep_translations,
           "keep the translations of each validation in the run directory, validations/UPDATE.txt");
-  v.field(
-      "tokenize", c.tokenize,
-      "tokenizer of bleu and gleu: 13a, intl, char, zh, ja-mecab, none, spm:FILE (a SentencePiece model); auto = by the references, 13a "
-      "where words have spaces between them");
+  v.field("tokenize", c.tokenize,
+          "tokenizer of bleu and gleu: 13a, intl, char, zh, ja-mecab, none, spm:FILE (a SentencePiece model); auto = chosen by the "
+          "references, 13a "
+          "where spaces separate words");
   visit(v, c.search);
   v.field("early-stopping", c.early_stopping,
           "stop after this many validations in a row without improvement in any of metrics; 0 = off; a constant metric never stops a run",
@@ -253,7 +254,7 @@ struct CheckpointConfig {
 template <class Visitor>
 void visit(Visitor& v, CheckpointConfig& c) {
   v.field("every", c.every,
-          "updates between two checkpoints; 0 = a tenth of the run, in updates or minutes, and 1000 updates or 30 minutes at most", 0,
+          "updates between two checkpoints; 0 = a tenth of the run, in updates or minutes, but at most 1000 updates or 30 minutes", 0,
           1000000000);
   v.field("minutes", c.minutes, "most minutes between two checkpoints, whatever every says; 0 = off", 0.0, kMostMinutes);
   v.field("keep", c.keep, "most recent checkpoints that are kept, besides the best", 1, 1000000);
@@ -275,12 +276,12 @@ struct LogConfig {
 template <class Visitor>
 void visit(Visitor& v, LogConfig& c) {
   v.field("every", c.every,
-          "updates between two log lines; 0 = a tenth of the run, in updates, or a twentieth in minutes, and 100 updates at most", 0,
+          "updates between two log lines; 0 = a tenth of the run, in updates, or a twentieth in minutes, but at most 100 updates", 0,
           1000000000);
   v.choice("format", c.format, {"starling"}, "format of the log lines");
   v.choice("progress", c.progress, {"auto", "always", "never"}, "the live line; auto = when the output is a terminal");
   v.field("tensorboard", c.tensorboard,
-          "also write the numbers of the log lines for TensorBoard: tensorboard --logdir RUN shows them; tags as fairseq's, train/loss, "
+          "also write the numbers of the log lines for TensorBoard: tensorboard --logdir RUN shows them; with fairseq's tags, train/loss, "
           "valid/bleu");
 }
 

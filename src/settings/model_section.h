@@ -14,9 +14,10 @@ void visit(Visitor& v, ModelSection& s) {
   v.field("preset", s.model.preset,
           "dimensions to start from: transformer-base, -big, -small, -tiny, gnmt, gnmt-4 or gnmt-small; the keys below override it");
   constexpr auto programs = words(Program());
-  v.choice("for", s.programs, {programs.begin(), programs.end()},
-           "programs that the model must be able to go to by 'starling export': sets the keys that they need, and refuses values that they "
-           "cannot have (docs/guides/import.md)");
+  v.choice(
+      "for", s.programs, {programs.begin(), programs.end()},
+      "programs for which 'starling export' must be able to write the model: sets the keys that they need, and refuses values that they "
+      "do not support (docs/guides/import.md)");
   visit(v, s.model);
 }
 

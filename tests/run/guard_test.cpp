@@ -84,7 +84,8 @@ TEST_F(GuardTest, WhatItCannotGoBackInIsRefused) {
     return std::string();
   };
   EXPECT_EQ(refusal(""), "");
-  EXPECT_THAT(refusal("strategy:\n  name: bmuf\n"), HasSubstr("with strategy bmuf each rank is elsewhere; set guard.mode to warn"));
+  EXPECT_THAT(refusal("strategy:\n  name: bmuf\n"),
+              HasSubstr("with strategy bmuf each rank has a state of its own; set guard.mode to warn"));
   EXPECT_THAT(refusal("train:\n  batch-follows-noise: 100000\n"), HasSubstr("the batch grows"));
 }
 

@@ -87,7 +87,7 @@ TEST(TrainConfig, CombinationsThatCannotWorkNameTheFix) {
   EXPECT_THAT(message("vocab: {target: x}"), HasSubstr("name the one vocabulary in vocab.source"));
   EXPECT_THAT(message("train: {micro-batch-tokens: 5000}"), HasSubstr("train.batch-tokens 4000"));
   EXPECT_THAT(message("train: {output: ''}"), HasSubstr("train.output"));
-  EXPECT_THAT(message("train: {sgd-after: 9, weight-decay: 0.1}"), HasSubstr("by the factor 0.95 an update; set train.weight-decay to 0"));
+  EXPECT_THAT(message("train: {sgd-after: 9, weight-decay: 0.1}"), HasSubstr("by the factor 0.95 per update; set train.weight-decay to 0"));
   EXPECT_EQ(message("train: {sgd-after: 9, sgd-halve-every: 5}"), "no error");
   EXPECT_THAT(message("train: {r-drop: 5}\nmodel: {preset: transformer-tiny, dropout: 0}"),
               HasSubstr("set model.dropout, or leave train.r-drop"));

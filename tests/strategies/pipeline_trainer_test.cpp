@@ -249,7 +249,7 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
                 2),
             "parallel.stages lists 6 units, but the model has 5: its layers and the output; change the list, or leave it out");
   EXPECT_EQ(refused("parallel:\n  pipeline: 3\n  stages: [2, 3]\n"),
-            "parallel.stages lists 2 stages, and parallel.pipeline is 3; give as many numbers as there are stages");
+            "parallel.stages lists 2 stages, but parallel.pipeline is 3; give as many numbers as there are stages");
   EXPECT_EQ(refused("model:\n  preset: transformer-small\nparallel:\n  tensor: 3\n"),
             "parallel.tensor 3 does not divide model.heads, which is 4; choose a number that does");
   EXPECT_EQ(refused("strategy:\n  name: downpour\nparallel:\n  tensor: 2\n"),
