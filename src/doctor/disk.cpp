@@ -132,7 +132,7 @@ Examined examine_disk(const std::string& directory, int64_t bytes, int64_t check
     std::nth_element(syncs.begin(), syncs.begin() + static_cast<std::ptrdiff_t>(syncs.size() / 2), syncs.end());
     const double median = syncs[syncs.size() / 2];
     add(median > kSlowSync ? Level::note : Level::fine, fmt::format("fsync: {:.1f} ms in the median", 1e3 * median),
-        median > kSlowSync ? "each checkpoint has some ten of them; a local disk is faster" : "");
+        median > kSlowSync ? "each checkpoint needs about ten of them; a local disk is faster" : "");
   }
   return disk;
 }

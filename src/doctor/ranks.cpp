@@ -110,7 +110,7 @@ void add_link(const std::string& names, const Link& link, std::vector<Finding>& 
     found.push_back({Level::fine, what, ""});
   if (std::abs(link.clock) > kFarApart)
     found.push_back({Level::note, fmt::format("{}: clocks are {:.1f} s apart", names, std::abs(link.clock)),
-                     "set the clocks (NTP), or times in logs do not agree"});
+                     "synchronise the clocks (NTP), so that times in logs agree"});
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ Examined examine_ranks(World& world) {
     const auto rank = static_cast<int>(std::find(programs.begin(), programs.end(), program) - programs.begin());
     ranks.findings.push_back(
         {Level::note, fmt::format("Starling {} on {}", program, comm.host(rank)),
-         "the same program and processors everywhere, or all ranks wait for the slowest and results differ by rounding"});
+         "use the same program and processors everywhere; otherwise all ranks wait for the slowest and results differ by rounding"});
   }
   return ranks;
 }

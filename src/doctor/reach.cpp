@@ -130,9 +130,9 @@ void find_failing(const std::vector<std::string>& hosts, const MpirunFor& mpirun
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > limits.one_by_one_s)
       return found.push_back({Level::note,
-                              fmt::format("{}: mpirun has not been tried there, for want of time",
+                              fmt::format("{}: mpirun was not tried there, because time ran out",
                                           fmt::join(std::vector(hosts.begin() + static_cast<std::ptrdiff_t>(i), hosts.end()), ", ")),
-                              "mend the others first"});
+                              "fix the others first"});
     const CommandEnd end = run_mpirun_for(mpirun_for({hosts[i]}), limits.one_host, CommandOutput::kept);
     if (!is_good(end)) found.push_back(mpirun_failure(hosts[i], end, limits.one_host.run_s));
   }
@@ -168,11 +168,12 @@ JointEnd run_on_hosts(const std::vector<std::string>& hosts, const std::vector<s
   if (ranks_have_met(end.output))
     joint.ended.findings.push_back(
         {Level::problem,
-         fmt::format("{}: their examination had not ended after {} and was ended: what is missing above was not examined", names, limit),
-         "run starling doctor on each host by itself: most likely a disk there hardly answers"});
+         fmt::format("{}: the examination took longer than {} and was stopped; what is missing above was not examined", names, limit),
+         "run starling doctor on each host by itself: most likely a disk there is very slow"});
   else
     joint.ended.findings.push_back(
-        {Level::problem, fmt::format("{}: their ranks, which mpirun has started, have not met within {} and were ended", names, limit),
+        {Level::problem,
+         fmt::format("{}: mpirun started ranks there, but they did not reach each other within {} and were stopped", names, limit),
          kOpenFirewall});
   return joint;
 }

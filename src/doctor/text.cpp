@@ -118,13 +118,12 @@ void add_counts(const std::string& name, const PairCounts& c, std::vector<Findin
     found.push_back({Level::note, fmt::format("{}: of the first {} pairs {}", name, c.pairs, what), mend});
   };
   if (c.pairs == 0) return found.push_back({Level::problem, name + ": is empty", "name a file with text"});
-  if (many(c.empty))
-    note(percent(c.empty) + " have an empty side", "they are left out in training; look whether the sides belong together");
+  if (many(c.empty)) note(percent(c.empty) + " have an empty side", "training skips them; check that the sides belong together");
   if (many(c.same)) note(percent(c.same) + " have equal sides", "models learn to copy from them; remove untranslated pairs");
   if (many(c.unequal))
-    note(percent(c.unequal) + " have sides of very different lengths", "look whether the sides belong together; data.max-ratio");
+    note(percent(c.unequal) + " have sides of very different lengths", "check that the sides belong together; see data.max-ratio");
   if (many(c.repeated)) note(percent(c.repeated) + " are repeated", "remove duplicates, or give the corpus less weight");
-  if (found.size() == before) found.push_back({Level::fine, fmt::format("{}: the first {} pairs look well", name, c.pairs), ""});
+  if (found.size() == before) found.push_back({Level::fine, fmt::format("{}: the first {} pairs look good", name, c.pairs), ""});
 }
 
 void examine(const std::string& name, const CorpusFiles& files, int64_t archive_bytes, std::vector<Finding>& found) {
@@ -164,7 +163,7 @@ void look_for_validation_pairs(const Config& config, std::vector<Finding>& found
         {Level::note,
          fmt::format("{}: {} of the validation text {} also in {}", files.name(), counted(both.size(), "pair"),
                      both.size() == 1 ? "is" : "are", late ? fmt::format("its first {} lines", reader.line_number()) : std::string("it")),
-         "remove them from the training text: scores of what a model was trained on promise too much"});
+         "remove them from the training text: scores on text that a model was trained on are too high"});
   }
 }
 
@@ -188,7 +187,7 @@ Examined examine_texts(const Config& config, int64_t archive_bytes) {
   Examined texts{"text", {}};
   for (const CorpusFiles& files : config.data.train) {
     if (is_pipe_of_text(files))
-      texts.findings.push_back({Level::fine, files.name() + ": a pipe, which only a training may read", ""});
+      texts.findings.push_back({Level::fine, files.name() + ": a pipe, which only training may read", ""});
     else
       examine(files.name(), files, archive_bytes, texts.findings);
   }
@@ -202,7 +201,7 @@ Examined examine_texts(const Config& config, int64_t archive_bytes) {
     if (std::none_of(texts.findings.begin(), texts.findings.end(), is_same)) texts.findings.push_back({Level::problem, e.what(), ""});
   }
   if (config.data.train.empty())
-    texts.findings.push_back({Level::note, "no corpus is named", "give a configuration (-c run.yml) to have its text looked at"});
+    texts.findings.push_back({Level::note, "no corpus is named", "give a configuration (-c run.yml) to have its text examined"});
   return texts;
 }
 

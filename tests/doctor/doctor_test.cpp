@@ -104,7 +104,7 @@ TEST_F(Doctor, FindsGoodTextGood) {
   const auto numbered = [](const char* word) { return [word](int i) { return fmt::format("{} number {}", word, i); }; };
   const Examined texts = examine_texts(text(lines(3000, numbered("house")), lines(3000, numbered("Haus"))));
   ASSERT_EQ(texts.findings.size(), 1u);
-  EXPECT_THAT(texts.findings, found(Level::fine, "the first 2000 pairs look well"));
+  EXPECT_THAT(texts.findings, found(Level::fine, "the first 2000 pairs look good"));
 }
 
 // By what they say, not by where they stand or how their files are called.

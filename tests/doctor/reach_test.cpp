@@ -129,7 +129,7 @@ TEST_F(Reach, LeavesHostsOutForWantOfTime) {
   limits.one_by_one_s = 0.1;
   const Examined reached = reach({"alpha", "beta", "gamma"}, "exit 0", "sleep 300", limits);
   EXPECT_THAT(reached.findings, ElementsAre(tells(Level::problem, "alpha: answers by ssh, but", ""),
-                                            tells(Level::note, "beta, gamma: mpirun has not been tried there", "mend the others first")));
+                                            tells(Level::note, "beta, gamma: mpirun was not tried there", "fix the others first")));
 }
 
 TEST_F(Reach, HostsMayFailOnlyTogether) {
@@ -149,7 +149,7 @@ TEST_F(Reach, SaysHowFarHostsCameThatHang) {
   EXPECT_THAT(apart.ended.findings, ElementsAre(tells(Level::problem, "alpha, beta: their ranks", "firewalls")));
   EXPECT_NE(apart.status, 0);
   EXPECT_TRUE(gone("self"));
-  EXPECT_THAT(slow.ended.findings, ElementsAre(tells(Level::problem, "had not ended after 1 s", "a disk there hardly answers")));
+  EXPECT_THAT(slow.ended.findings, ElementsAre(tells(Level::problem, "took longer than 1 s and was stopped", "a disk there is very slow")));
   EXPECT_THAT(fine.ended.findings, IsEmpty());
   EXPECT_EQ(fine.status, 3);
 }
