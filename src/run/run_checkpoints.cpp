@@ -83,10 +83,10 @@ void RunCheckpoints::finish_before(bool last) {
   constexpr double kLong = 60;
   if (last) under_way_->save->skip_copy();
   if (const double seconds = under_way_->wall.seconds() - under_way_->began; seconds > kLong && run_.first() && !last)
-    run_.say(
-        fmt::format("warning: the checkpoint of update {} has been written for {:.0f} s, and the next one is due: training waits for it; "
-                    "save less often (checkpoint.every), or on a faster disk",
-                    under_way_->step, seconds));
+    run_.say(fmt::format(
+        "warning: writing the checkpoint of update {} has taken {:.0f} s so far, and the next one is due: training waits for it; "
+        "save less often (checkpoint.every), or on a faster disk",
+        under_way_->step, seconds));
   advance(true);
 }
 
@@ -134,7 +134,7 @@ void RunCheckpoints::tell_failure(const std::string& complaint, int64_t step, bo
   again_ = run_.step() + wait_;
   if (!run_.first()) return;
   const std::string next = status_.stopped || run_.driver->finished()
-                               ? "it is tried once more"
+                               ? "it will be tried once more"
                                : fmt::format("training goes on, and the next try follows after update {}", again_);
   run_.say(fmt::format("warning: {}; {}; {}", what, newest, next));
   run_.progress.event({{"type", "checkpoint-failed"}, {"step", step}, {"reason", complaint}});
@@ -146,7 +146,7 @@ void RunCheckpoints::remove_later() {
     run_.directory->checkpoints().remove_after(newest_);
   } catch (const IoError& e) {
     run_.say(
-        fmt::format("warning: the checkpoints after update {} are of a run that went back, and cannot be removed: {}", newest_, e.what()));
+        fmt::format("warning: the checkpoints after update {}, from which the run went back, cannot be removed: {}", newest_, e.what()));
   }
 }
 

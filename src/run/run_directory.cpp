@@ -77,8 +77,8 @@ void RunDirectory::refuse_own_model() const {
   const std::filesystem::path inside = real_path(config_.train.initial_model).lexically_relative(own_path());
   if (inside.empty() || (inside != "." && *inside.begin() != "best" && *inside.begin() != "checkpoints")) return;
   throw ConfigError(
-      fmt::format("train.initial-model {} is the model of the run that train.output names, {}: leave it out to continue that run, or to "
-                  "fine-tune its model into a new run choose another train.output",
+      fmt::format("train.initial-model {} is the model of the run that train.output names, {}: leave it out to continue that run, or, to "
+                  "fine-tune its model into a new run, choose another train.output",
                   config_.train.initial_model, config_.train.output));
 }
 
@@ -119,8 +119,8 @@ void RunDirectory::find_checkpoint() {
   if (checkpoint_) {
     if (config_.train.restart)
       throw ConfigError(
-          fmt::format("train.restart is for a run that cannot be continued, but {} can, after update {}; leave train.restart out, or to "
-                      "start over choose another train.output",
+          fmt::format("train.restart is for a run that cannot be continued, but {} can, after update {}; leave train.restart out, or, to "
+                      "start over, choose another train.output",
                       from_second_ ? second_ : config_.train.output, checkpoint_->step));
     const std::string state = checkpoint_->path("state.json");
     state_ = State::from_json(files_.read_file(state), state);
@@ -155,7 +155,7 @@ void RunDirectory::refuse_second_of_another_run() const {
   if (second_.empty() || !files_.exists(record)) return;
   if (const std::string owner = files_.read_file(record); owner != own_path().string() + "\n")
     throw ConfigError(
-        fmt::format("checkpoint.second-directory: {} has the copies of the run {}; give another directory, or to continue that "
+        fmt::format("checkpoint.second-directory: {} has the copies of the run {}; give another directory, or, to continue that "
                     "run here, remove {}",
                     second_, owner.substr(0, owner.find('\n')), record));
 }

@@ -31,8 +31,9 @@ double token_entropy(const RunParts& run) {
 void RunGuard::restore(const State& s) {
   if (guard_) return guard_->restore(s);
   if (s.has("guard-factor") && s.real("guard-factor") != 1 && run_.first())
-    run_.say(fmt::format("the guard had lowered the learning rate to {:g} times what was asked for; without it, that is over",
-                         s.real("guard-factor")));
+    run_.say(fmt::format(
+        "the guard had lowered the learning rate to {:g} times the configured one; now it is off, and the configured one applies",
+        s.real("guard-factor")));
 }
 
 // The loss of runs whose text changes, or that are not to lower it, says nothing; ranks that serve do not see all of it.
@@ -42,8 +43,8 @@ void RunGuard::set_up() {
   if (c.guard.mode == GuardMode::off || !tells) return;
   if (c.guard.mode == GuardMode::act && run_.replicas() != Replicas::equal)
     throw ConfigError(
-        fmt::format("guard.mode act goes back to a state that all ranks have, but with strategy {} as it is set each rank is "
-                    "elsewhere; set guard.mode to warn",
+        fmt::format("guard.mode act goes back to a state that all ranks have, but with strategy {} as configured each rank has a "
+                    "state of its own; set guard.mode to warn",
                     c.strategy.name));
   const double warmup = warmup_of(run_.optimizer, static_cast<double>(schedule_end(run_))).updates;
   snapshot_.emplace(*run_.replica);

@@ -45,7 +45,7 @@ void require_newest_checkpoint(RunParts& run) {
     if (const int64_t step = std::stoll(all[static_cast<size_t>(r)]); step > of_first)
       throw ConfigError(
           fmt::format("{}: rank {} on {} has a checkpoint of update {}, but rank 0 on {} {}: start rank 0 on that host, or copy "
-                      "the directory to rank 0's; to begin anew, remove it",
+                      "the directory to rank 0's; to start over, remove it",
                       run.config.train.output, r, comm.host(r), step, comm.host(0),
                       of_first < 0 ? "has none" : fmt::format("only has that of update {}", of_first)));
 }
@@ -134,7 +134,7 @@ void open_stream(RunParts& run) {
   const std::optional<State>& state = run.directory->state();
   if (state && state->text("data") != run.data_digest)
     throw ConfigError(
-        fmt::format("{}: this run was started with other text or filters than this pipe and these; restore them, or choose "
+        fmt::format("{}: this run was started with different text or filters than this pipe has; restore them, or choose "
                     "another train.output",
                     c.train.output));
   run.directory->begin_stream();

@@ -171,7 +171,7 @@ void publish_vocabularies(const Config& c, FileSystem& files, const Vocabularies
       files.replace_file(path, vocabulary.bytes());
     } else if (Vocabulary::load(path).hash() != vocabulary.hash()) {
       throw ConfigError(
-          fmt::format("{}: another run has made this vocabulary meanwhile; start again to use it, or name another file", path));
+          fmt::format("{}: another run has made this vocabulary in the meantime; start again to use it, or name another file", path));
     }
     if (trained != path) files.remove(trained);
   }

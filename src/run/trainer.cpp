@@ -277,8 +277,8 @@ class Trainer {
                                    child, config_.train.output);
     if (const double bound = run_.model->config().clip; bound > config_.model.clip)
       text += fmt::format(
-          "; its states are bounded by {:.3g} and not yet by model.clip {:g}: train.clip-steps or max-steps is more than "
-          "this run",
+          "; its states are bounded by {:.3g} and not yet by model.clip {:g}: the run is shorter than train.clip-steps or "
+          "max-steps",
           bound, config_.model.clip);
     if (const ModelSelector& selector = validations_.selector(); selector.has_best())
       text += "; " + selector.summary() + kept_best(*run_.files, config_.train.output, selector.best_step(), selector.best());

@@ -125,12 +125,12 @@ std::vector<std::string> ValidationLoop::advice() const {
   if (length_ratio_ >= 0 && length_ratio_ < kShort && selector_.score_of_best("bleu") < kNothing)
     lines.push_back(
         fmt::format("the best model's translations of the validation set are short, {:.2f} of their references' words, and its BLEU is 0: "
-                    "it has learned too little to translate yet, and no penalties can mend that; train longer, or on more text",
+                    "it has learned too little to translate yet, and no penalties can change that; train longer, or on more text",
                     length_ratio_));
   else if (length_ratio_ >= 0 && length_ratio_ < kShort)
     lines.push_back(fmt::format(
-        "the best model's translations of the validation set are short, {:.2f} of their references' words; to look for penalties that "
-        "mend that: starling tune-search --model {} --source {} --target {}{} --length-penalties 0.6,1,1.5,2 --coverage-penalties 0,0.2",
+        "the best model's translations of the validation set are short, {:.2f} of their references' words; to search for better "
+        "penalties: starling tune-search --model {} --source {} --target {}{} --length-penalties 0.6,1,1.5,2 --coverage-penalties 0,0.2",
         length_ratio_, run_.config.train.output, text.source, text.target,
         language_tags(run_.config.languages).empty() ? "" : " --target-language " + text.target_language));
   return lines;

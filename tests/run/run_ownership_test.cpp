@@ -196,7 +196,7 @@ TEST_F(RunOwnership, ASharedVocabularyIsNotLostWithAnotherRun) {
   EXPECT_EQ(run_training(config("third", {{"vocab.source", path("shared/w.spm")}, {"data.source", path("c")}, {"data.target", path("d")}})),
             0);
   const std::string theirs = directory_hash(path("shared"));
-  EXPECT_THAT(error<ConfigError>([&] { directory.begin(v); }), HasSubstr("another run has made this vocabulary meanwhile"));
+  EXPECT_THAT(error<ConfigError>([&] { directory.begin(v); }), HasSubstr("another run has made this vocabulary in the meantime"));
   EXPECT_EQ(directory_hash(path("shared")), theirs);
 }
 

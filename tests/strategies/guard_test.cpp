@@ -57,7 +57,7 @@ TEST_F(GuardedRanks, ReplicasThatDifferAreRefused) {
     run(c, 2);
     FAIL() << "no error";
   } catch (const ConfigError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("with strategy gradient-dropping as it is set each rank is elsewhere"));
+    EXPECT_THAT(e.what(), HasSubstr("with strategy gradient-dropping as configured each rank has a state of its own"));
   }
 }
 
