@@ -25,7 +25,7 @@ Mesh::Mesh(Communicator& all, const ParallelOptions& o)
   const int ranks = static_cast<int>(o.ranks()), shards = static_cast<int>(o.tensor);
   check(o);
   if (all.size() % ranks != 0)
-    throw ConfigError(fmt::format("{} the model among {} ranks, and {} {} not a multiple of that; start {} ranks",
+    throw ConfigError(fmt::format("{} the model among {} ranks, but {} {} not a multiple of that; start {} ranks",
                                   shards == 1    ? fmt::format("parallel.pipeline {} divides", stages_)
                                   : stages_ == 1 ? fmt::format("parallel.tensor {} divides", shards)
                                                  : fmt::format("parallel.pipeline {} and parallel.tensor {} divide", stages_, shards),

@@ -34,8 +34,8 @@ void visit(Visitor& v, ParallelOptions& o) {
             "costs as little as possible",
             1, 100000);
   v.field("tensor", o.tensor,
-          "shards that each layer and vocabulary is cut into, each on a rank of its own: columns, heads and tokens; 1 = layers lie whole "
-          "on a rank",
+          "shards that each layer and vocabulary is cut into, each on a rank of its own: columns, heads and tokens; 1 = each rank has "
+          "whole layers",
           1, 1024);
   v.field("micro-batches", o.micro_batches,
           "least number of micro-batches that a pipeline makes of a worker's share of the batch; 0 = 4 per stage", 0, 1 << 20);

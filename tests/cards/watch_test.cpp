@@ -75,7 +75,7 @@ TEST(CardWatch, ACardThatHangsIsNamed) {
   });
   for (const std::string& error : all)
     EXPECT_THAT(error,
-                HasSubstr("the card of rank 1 on host1 has not come to it: it is slow or hangs; its host is in 'training' at update 7"));
+                HasSubstr("the card of rank 1 on host1 has not reached it: it is slow or hangs; its host is in 'training' at update 7"));
 }
 
 TEST(CardWatch, LinksThatDeliverNothingAreNamed) {
@@ -85,7 +85,7 @@ TEST(CardWatch, LinksThatDeliverNothingAreNamed) {
     return true;
   });
   for (const std::string& error : all)
-    EXPECT_THAT(error, HasSubstr("all 3 cards have come to it, so the links between them deliver nothing (on host0, host1, host2)"));
+    EXPECT_THAT(error, HasSubstr("all 3 cards have reached it, so the links between them deliver nothing (on host0, host1, host2)"));
 }
 
 TEST(CardWatch, WhatNcclFindsOutItselfIsTold) {
@@ -275,7 +275,7 @@ TEST(CardLateness, WhoeverIsBehindIsNamed) {
             {at({10, 9, 9}), "update", 4, 2.5}};
   EXPECT_EQ(
       describe(l),
-      "broadcast of cards (all) waited 12.3 s; the card of rank 3 on d has not come to it: it is slow or hangs; its host is in 'update' at "
+      "broadcast of cards (all) waited 12.3 s; the card of rank 3 on d has not reached it: it is slow or hangs; its host is in 'update' at "
       "update "
       "4, and was last heard of 2.5 s ago; raise strategy.deadline-seconds, or look at that rank's log");
   l.news[2].card = at({9, 9, 9});  // not even begun: that explains the other's card, too
@@ -284,11 +284,11 @@ TEST(CardLateness, WhoeverIsBehindIsNamed) {
   l.purposes[3] = "messages between stages", l.news[2].card[3] = {7, 7, 6};
   EXPECT_THAT(
       describe(l),
-      HasSubstr("it has not reported what it is doing, and has not ended what it does in another group, messages between stages, and"));
+      HasSubstr("it has not reported what it is doing, and has not finished its work in another group, messages between stages, and"));
   l.news[2].card = l.news[3].card = at({10, 10, 9});
-  EXPECT_THAT(describe(l), HasSubstr("all 3 cards have come to it, so the links between them deliver nothing (on a, c, d)"));
+  EXPECT_THAT(describe(l), HasSubstr("all 3 cards have reached it, so the links between them deliver nothing (on a, c, d)"));
   l.news.clear();
-  EXPECT_THAT(describe(l), HasSubstr("what the other ranks do is not known"));
+  EXPECT_THAT(describe(l), HasSubstr("what the other ranks are doing is not known"));
 }
 
 }  // namespace

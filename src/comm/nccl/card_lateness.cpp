@@ -17,7 +17,7 @@ std::string describe(const CardLateness& l) {
   const auto elsewhere = [&](int r) {
     for (size_t place = 0; place < l.purposes.size(); ++place)
       if (place != l.group.place && !l.purposes[place].empty() && of(r).card[place].enqueued > of(r).card[place].completed)
-        return fmt::format(", and has not ended what it does in another group, {}", l.purposes[place]);
+        return fmt::format(", and has not finished its work in another group, {}", l.purposes[place]);
     return std::string();
   };
   const auto doing = [&](int r) {
@@ -31,20 +31,20 @@ std::string describe(const CardLateness& l) {
   };
   const std::string text = fmt::format("{} of cards ({}) waited {:.1f} s; ", l.operation, l.group.purpose, l.waited_s);
   const std::string advice = "; raise strategy.deadline-seconds, or look at that rank's log";
-  if (l.news.empty()) return text + "what the other ranks do is not known" + advice;
+  if (l.news.empty()) return text + "what the other ranks are doing is not known" + advice;
   const int host = least(&CardProgress::enqueued), card = least(&CardProgress::reached);
   if (counts(host).enqueued < l.number)
     return text + fmt::format("the host of {} has not begun it: it {}{}", name(host), doing(host), heard(host)) + advice;
   if (counts(card).reached < l.number)
     return text +
-           fmt::format("the card of {} has not come to it: it is slow or hangs; its host {}{}", name(card), doing(card), heard(card)) +
+           fmt::format("the card of {} has not reached it: it is slow or hangs; its host {}{}", name(card), doing(card), heard(card)) +
            advice;
   std::vector<std::string> hosts;
   for (const int r : members) hosts.push_back(l.hosts[static_cast<size_t>(r)]);
   std::sort(hosts.begin(), hosts.end());
   hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   return text + fmt::format(
-                    "all {} cards have come to it, so the links between them deliver nothing (on {}); look at them, and at NCCL's "
+                    "all {} cards have reached it, so the links between them deliver nothing (on {}); look at them, and at NCCL's "
                     "messages with NCCL_DEBUG=WARN",
                     members.size(), fmt::join(hosts, ", "));
 }
