@@ -26,7 +26,7 @@ struct RefineOptions {
 };
 template <class Visitor>
 void visit(Visitor& v, RefineOptions& c) {
-  v.field("samples", c.samples, "translations sampled of each source in an update", 2, 10000);
+  v.field("samples", c.samples, "translations sampled per source sentence in an update", 2, 10000);
   v.choice("baseline", c.baseline,
            "what a sample's reward is compared with: the mean of the source's other samples, or of all its samples");
   v.field("likelihood-weight", c.likelihood_weight, "weight of the reference's log-likelihood beside the expected reward", 0.0, 1e6);

@@ -100,7 +100,7 @@ class Asynchronous : public Strategy {
     const double mib = static_cast<double>(flat_ * element_) / (1 << 20);
     const int64_t k = o_.sum_pushes > 0 ? o_.sum_pushes : workers_;
     return fmt::format(
-        "asynchronous: {} workers, {} server{}; push every {} and fetch every {} updates{}; {} push{} to a server's step{}; a worker sends "
+        "asynchronous: {} workers, {} server{}; push every {} and fetch every {} updates{}; {} push{} per server step{}; each worker sends "
         "{:.1f} "
         "MiB and receives {:.1f} MiB per update",
         workers_, servers_.size(), servers_.size() == 1 ? "" : "s", o_.push_interval, o_.fetch_interval,
@@ -342,8 +342,8 @@ std::unique_ptr<Strategy> make_asynchronous(const StrategyOptions& o, const Para
   const int64_t servers = std::max<int64_t>(1, o.servers);
   if (servers >= size)
     throw ConfigError(
-        fmt::format("strategy {} needs a rank for each of its {} servers and one worker at least, but there {} {}; start {} ranks "
-                    "or more (starling launch, mpirun -n), or take another strategy",
+        fmt::format("strategy {} needs a rank for each of its {} servers and at least one worker, but there {} only {}; start {} ranks "
+                    "or more (starling launch, mpirun -n), or choose another strategy",
                     o.name, servers, size == 1 ? "is" : "are", size, servers + 1));
   const int workers = size - static_cast<int>(servers);
   const AsynchronousOptions& a = o.asynchronous;

@@ -57,7 +57,7 @@ std::string AsynchronousSummary::text() const {
   const auto delay = [](const Delay& d, const char* unit) {
     return fmt::format("mean {:.2f}, median {:g}, 95 % up to {:g}, largest {:g} {}", d.mean, d.median, d.most, d.largest, unit);
   };
-  return fmt::format("staleness of {:.0f} pushes: {}; {}; updates of a worker: {:.0f} to {:.0f}{}", pushes, delay(in_pushes, "pushes"),
+  return fmt::format("staleness of {:.0f} pushes: {}; {}; updates per worker: {:.0f} to {:.0f}{}", pushes, delay(in_pushes, "pushes"),
                      delay(in_steps, "server steps"), fewest_updates, most_updates,
                      held > 0 ? fmt::format("; {:.0f} fetches waited for a step", held) : "");
 }

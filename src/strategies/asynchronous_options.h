@@ -17,19 +17,19 @@ struct AsynchronousOptions {
 
 template <class Visitor>
 void visit(Visitor& v, AsynchronousOptions& c) {
-  v.field("push-interval", c.push_interval, "updates of a worker whose gradients are summed before it sends them", 1, 1000000);
-  v.field("fetch-interval", c.fetch_interval, "updates of a worker between two fetches of the parameters", 1, 1000000);
+  v.field("push-interval", c.push_interval, "updates whose gradients a worker sums before it sends them", 1, 1000000);
+  v.field("fetch-interval", c.fetch_interval, "updates that a worker makes between two fetches of the parameters", 1, 1000000);
   v.field("push-clip", c.push_clip,
-          "what a worker sends is clipped to this norm per token (or sentence), beside train.clip-norm, which holds for each "
+          "what a worker sends is clipped to this norm per token (or sentence), in addition to train.clip-norm, which applies to each "
           "update of the worker; 0 = off",
           0.0, 1e9);
   v.field("local-learning-rate", c.local_learning_rate,
           "a worker also applies its gradients to its own parameters at once, by plain SGD with this rate; 0 = it does not", 0.0, 1000.0);
   v.field("sum-pushes", c.sum_pushes,
-          "a server sums so many pushes before it updates; 1 = it updates with each; 0 = as many as there are workers", 0, 1000000);
+          "pushes that a server sums before it updates; 1 = it updates after each; 0 = as many as there are workers", 0, 1000000);
   v.field("wait-for-step", c.wait_for_step,
           "a fetch waits until the worker's last push has been applied: with sum-pushes 0 this is synchronous training, with "
-          "fewer the slowest workers are not waited for");
+          "fewer, the slowest workers are not waited for");
   v.field("delay-compensation", c.delay_compensation, "lambda of g + lambda g^2 (p - p_fetched), which corrects a late gradient; 0 = off",
           0.0, 1e9);
 }

@@ -40,7 +40,7 @@ void visit(Visitor& v, CompressionOptions& c) {
   v.choice("select", c.select, "the largest of each chunk of 4096 elements, or of each tensor").needs(compressor, top_k);
   v.choice(
        "values", c.values,
-       "number format of what is sent; rounding errors are kept for later; 2-bit = a sign and two levels a chunk (select chunk, keep up "
+       "number format of what is sent; rounding errors are kept for later; 2-bit = a sign and two levels per chunk (select chunk, keep up "
        "to a few %)")
       .needs(compressor, top_k);
   v.field("residual-decay", c.residual_decay,

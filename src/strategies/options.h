@@ -68,10 +68,11 @@ void visit(Visitor& v, StrategyOptions& c) {
            "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI, and of NCCL on cards (not available in the "
            "simulator)");
   v.choice("wire", c.wire, "number format on the wire of gradients and of steps of a sharded or served optimizer; sums are f32");
-  v.field("bucket-mib", c.bucket_mib, "gradient that is exchanged at once, MiB", 0.001, 4096.0);
-  v.field("overlap", c.overlap,
-          "exchange gradients while the backward pass still runs, and parameters during the next forward pass; downpour: use parameters an "
-          "update after they are asked for");
+  v.field("bucket-mib", c.bucket_mib, "size of the pieces in which gradients are exchanged, MiB", 0.001, 4096.0);
+  v.field(
+      "overlap", c.overlap,
+      "exchange gradients while the backward pass still runs, and parameters during the next forward pass; downpour: use parameters one "
+      "update after they are asked for");
   v.field("sharded-optimizer", c.sharded_optimizer, "each rank keeps and updates one share of the optimizer's state")
       .needs("strategy.name", {"all-reduce"});
   v.field("servers", c.servers,
@@ -87,7 +88,7 @@ void visit(Visitor& v, StrategyOptions& c) {
       "own, a known mistake, for comparison");
   v.choice("batch", c.batch, "whether train.batch-tokens counts all workers together or each one");
   v.choice("learning-rate-scaling", c.rate_scaling,
-           "multiplies train.learning-rate by the global batch over base-batch-tokens, or by its square root");
+           "multiplies train.learning-rate by the ratio of the global batch to base-batch-tokens, or by its square root");
   v.field("base-batch-tokens", c.base_batch_tokens,
           "the batch that train.learning-rate was chosen for, target tokens; 0 = train.batch-tokens", 0, 1000000000)
       .needs("strategy.learning-rate-scaling", {RateScaling::linear, RateScaling::sqrt});

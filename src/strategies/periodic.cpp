@@ -165,7 +165,7 @@ class Periodic : public Strategy {
     const double whole = 2 * (size_ - 1.0) / size_ * static_cast<double>(flat_ * element_);
     return bytes < 0.99 * whole
                ? fmt::format(", sent {}", options_.compression.compressor)
-               : fmt::format(", sent whole, as {} codes of {} ranks would be more bytes", options_.compression.compressor, size_);
+               : fmt::format(", sent whole, since {} codes of {} ranks would take more bytes", options_.compression.compressor, size_);
   }
 
   // Of a fragment's displacement.

@@ -37,8 +37,8 @@ struct PeriodicOptions {
 template <class Visitor>
 void visit(Visitor& v, PeriodicOptions& c) {
   v.field("interval", c.interval, "local updates between two merges of a parameter", 1, 1000000000);
-  v.field("fragments", c.fragments, "the parameters are merged in so many parts, each at its own time; each layer to the smallest so far",
-          1, 1000);
+  v.field("fragments", c.fragments,
+          "number of parts in which the parameters are merged, each at its own time; each layer goes to the smallest part so far", 1, 1000);
   v.field("delay", c.delay, "updates between sending a fragment and merging it, which hide the exchange", 0, 1000000);
   v.choice(
        "late-merge", c.late_merge,
@@ -58,8 +58,8 @@ void visit(Visitor& v, PeriodicOptions& c) {
           "in place of outer-momentum: updates after which an outer step has 1/e of its weight, whatever the interval; 0 = off", 0,
           1000000000);
   v.choice("outer-form", c.outer_form,
-           "of the outer momentum; nesterov: local updates start ahead of the merged model; anchored = as CNTK and fairseq have it, which "
-           "takes the point ahead for the model and gains (1 + momentum) times as much");
+           "of the outer momentum; nesterov: local updates start ahead of the merged model; anchored = as in CNTK and fairseq, which "
+           "take the point ahead as the model and gain (1 + momentum) times as much");
   v.choice("inner-state", c.inner_state, "what a merge does to the optimizers' moments");
   v.field("first-moment-interval", c.first_moment_interval, "updates between two averagings of the first moments; 0 = with every merge", 0,
           1000000000)

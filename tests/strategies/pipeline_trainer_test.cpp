@@ -225,10 +225,10 @@ TEST_F(PipelineTrainer, WhatCannotBeDividedIsRefused) {
     return std::string();
   };
   EXPECT_EQ(error([](Config&) {}, 3),
-            "parallel.pipeline 2 divides the model among 2 ranks, and 3 are not a multiple of that; start 2 or 4 ranks");
+            "parallel.pipeline 2 divides the model among 2 ranks, but 3 are not a multiple of that; start 2 or 4 ranks");
   EXPECT_EQ(
       error([](Config& c) { c.parallel.tensor = 2; }, 6),
-      "parallel.pipeline 2 and parallel.tensor 2 divide the model among 4 ranks, and 6 are not a multiple of that; start 4 or 8 ranks");
+      "parallel.pipeline 2 and parallel.tensor 2 divide the model among 4 ranks, but 6 are not a multiple of that; start 4 or 8 ranks");
   EXPECT_EQ(error([](Config& c) { c.parallel.pipeline = 9; }, 9),
             "parallel.pipeline 9 is more than the 5 units that the model can be cut into: its layers and the output; lower it");
   const auto refused = [](const std::string& text) {
