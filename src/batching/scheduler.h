@@ -46,7 +46,7 @@ struct TranslationSample {
   std::string source, translation, source_prefix;
 };
 
-// What a request is told before its end, from workers' threads, never with a lock held; `sentence` is the index in the request.
+// Reports to a request before its end, from workers' threads, never with a lock held; `sentence` is the index in the request.
 struct SentenceListeners {
   // For a beam of 1: the tokens of what is not cached, as they come. Returns whether to go on.
   std::function<bool(size_t sentence, const StepToken&)> token{};

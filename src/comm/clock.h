@@ -23,7 +23,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual int64_t now_ns() const = 0;
-  // Between these two calls the rank computes and makes no call to a communicator; meanwhile the simulator runs other ranks, and charges
+  // Between these two calls the rank computes and makes no call to a communicator; the simulator runs other ranks in this time, and charges
   // the modelled time for the work. Not nested.
   virtual void begin(const Work&) {}
   virtual void end() {}

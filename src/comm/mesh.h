@@ -48,7 +48,7 @@ void visit(Visitor& v, ParallelOptions& o) {
           "sentences");
 }
 
-// Throws ConfigError if options do not fit each other.
+// Throws ConfigError if options contradict each other.
 void check(const ParallelOptions& options);
 
 // The ranks of a run as a grid of replicas x stages x shards, and the communicators along its dimensions.

@@ -1,4 +1,4 @@
-// Changes of training sentences that make a model robust: capitals, typing errors, several sentences in one line. They are drawn anew in
+// Changes of training sentences that make a model robust: capitals, typing errors, several sentences in one line. They are drawn again in
 // every epoch, from the seed alone, so that a resumed run sees the same. The stored tokens are decoded, changed and encoded again; a
 // sentence that its tokens do not give back exactly, such as one with unknown characters, stays as it is, and so does one that would become
 // too long.

@@ -11,7 +11,7 @@ class ForbiddenTokens {
  public:
   ForbiddenTokens() = default;
   // The last token of each of the `sequences` is forbidden where the tokens before it stand just before; a sequence of one token, always.
-  // With no_repeat_ngram > 0, so is every token that would make the last so many tokens occur for the second time.
+  // With no_repeat_ngram > 0, so is every token that would make the last no_repeat_ngram tokens occur a second time.
   ForbiddenTokens(std::span<const std::vector<int32_t>> sequences, int64_t no_repeat_ngram);
 
   const std::vector<int32_t>& always() const { return always_; }  // ascending, each once

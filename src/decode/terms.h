@@ -13,9 +13,9 @@ namespace starling {
 // What the pieces of a vocabulary mean for the limits of words, by token.
 struct PieceShapes {
   std::vector<bool> continues;  // begins with a letter or digit and without a space
-  std::vector<bool> opens;      // ends with something else than a letter or digit, so that a word may begin behind it without a space
+  std::vector<bool> opens;      // ends with something other than a letter or digit, so that a word may follow it without a space
   std::vector<bool> ends;       // ends with a mark that ends sentences; empty: none does
-  std::vector<bool> counts;     // ends with a digit, behind which such a mark ends nothing; empty: none does
+  std::vector<bool> counts;     // ends with a digit, after which a mark of `ends` ends nothing; empty: none does
 };
 
 class Terms {

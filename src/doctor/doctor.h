@@ -24,14 +24,15 @@ struct Examined {
 
 // Processor, cores, load, memory, limits of the process, cards.
 Examined examine_machine();
-// The disk of a directory (or of the nearest parent that exists): room for checkpoints of so many bytes each, speed, and what fsync takes.
-// Writes 64 MiB into a file that is removed again. checkpoints: how many are there at once; 0 bytes: unknown; key: what names the
+// The disk of a directory (or of the nearest parent that exists): room for checkpoints of this many bytes each, speed, and what fsync
+// takes. Writes 64 MiB into a file that is removed again. checkpoints: how many are there at once; 0 bytes: unknown; key: what names the
 // directory.
 Examined examine_disk(const std::string& directory, int64_t checkpoint_bytes, int64_t checkpoints, const std::string& key = "train.output");
 // The disk of the run, then that of checkpoint.second-directory, if there is one, and whether it is another disk.
 std::vector<Examined> examine_disks(const Config& config);
-// The first 2,000 pairs of each corpus and validation text, 200 lines from random places of plain files, and so many bytes of text from the
-// beginning of archives; and whether pairs of the validation text stand in the corpora too, as far as these are read in two seconds each.
+// The first 2,000 pairs of each corpus and validation text, 200 lines from random places of plain files, and `archive_bytes` of text from
+// the beginning of archives; and whether pairs of the validation text stand in the corpora too, as far as these are read in two seconds
+// each.
 Examined examine_texts(const Config& config, int64_t archive_bytes = 64 << 20);
 // Whether the files of corpora and validation texts can be read here.
 Examined examine_text_files(const Config& config);
@@ -47,7 +48,7 @@ constexpr const char* kRanksTopic = "ranks";
 // Whether messages pass between every two hosts, then their versions. Collective; ranks other than 0 get no findings. Throws PeerError on
 // ranks that another host does not answer.
 Examined examine_ranks(World& world);
-// Clocks, latency and bandwidth between pairs of hosts, at most so many. Collective; ranks other than 0 get no findings.
+// Clocks, latency and bandwidth between at most `most_pairs` pairs of hosts. Collective; ranks other than 0 get no findings.
 Examined examine_links(World& world, int64_t most_pairs = 64);
 // Returns the first rank of each host.
 std::vector<int> first_ranks(const Communicator& comm);

@@ -14,7 +14,7 @@ struct ScriptResult {
   bool interrupted = false;  // because `stop` returned true
 };
 
-// Runs `command` by /bin/sh with further arguments behind it, in a process group of its own, and returns the number at the end of the last
+// Runs `command` with /bin/sh and further arguments, in a process group of its own, and returns the number at the end of the last
 // line that it prints on standard output. What runs longer than `seconds` is killed, with all that it has started, and so it is when
 // `stop`, if given, returns true. Its standard error is this process's.
 ScriptResult run_validation_script(const std::string& command, const std::vector<std::string>& arguments, double seconds,

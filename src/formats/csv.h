@@ -18,7 +18,7 @@ bool names_csv_columns(std::string_view line, std::string_view source, std::stri
 
 class CsvLines {
  public:
-  /// Of each record at most so many columns are written.
+  /// At most this many columns of each record are written.
   explicit CsvLines(char separator = ',', size_t most_columns = SIZE_MAX) : separator_(separator), most_(most_columns) {}
 
   /// Appends to `out` the lines of the next bytes of the table, and at its end what is left. Tabs and line ends within fields become

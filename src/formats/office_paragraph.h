@@ -22,7 +22,7 @@ class OfficeParagraph {
   size_t format(const Format& format);
   // `xml`: characters of XML, with entities.
   void add_text(std::string_view xml, size_t format);
-  // Adds bytes that are no text.
+  // Adds bytes that are not text.
   void add_single(std::string_view bytes, bool breaks = false);
   // Adds bytes that the model sees as a text, which stays.
   void add_kept(std::string_view bytes, std::string_view xml);

@@ -18,7 +18,7 @@ bool is_subtitles(std::string_view text);
 
 class Subtitles final : public UnitFile {
  public:
-  /// Takes linear time. What is no cue is kept as it is. Units have no line breaks.
+  /// Takes linear time. What is not a cue is kept as it is. Units have no line breaks.
   explicit Subtitles(std::string text);
 
  private:

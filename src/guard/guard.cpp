@@ -11,7 +11,7 @@ namespace starling {
 void Guard::begin(int64_t step) {
   if (!acts()) return;
   // A run that resumes where its loss was high, or had not begun to fall, is watched from here on.
-  if (!watch_.calm()) watch_ = watch_.anew();
+  if (!watch_.calm()) watch_ = watch_.restarted();
   keep(step);
 }
 

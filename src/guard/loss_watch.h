@@ -28,7 +28,7 @@ class LossWatch {
   Learning add(int64_t step, double loss, double gradient_norm);
 
   // Returns a watch that knows the run, and none of its updates.
-  LossWatch anew() const { return LossWatch(floor_, warmup_, patience_); }
+  LossWatch restarted() const { return LossWatch(floor_, warmup_, patience_); }
 
   // How far the averaged loss may rise above its best: 4 mean deviations of single updates, but half a nat at least and one
   // and a half at most.

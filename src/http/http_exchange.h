@@ -34,7 +34,7 @@ struct HttpExchange {
   const std::atomic<bool>* stopping = nullptr;  // the server's: no connection may be suspended any more
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
   int64_t body_bytes = 0;  // bytes received,
-  int64_t most_bytes = 0;  // of at most so many
+  int64_t most_bytes = 0;  // of at most this many
   const Clock::time_point since = Clock::now();
   std::atomic<int64_t> held_bytes{0};  // bytes of the body in memory, included in the server's total
   bool crowded = false;                // refused because memory for bodies was short

@@ -13,7 +13,7 @@ namespace starling {
 
 bool is_marian_bin(std::string_view bytes);
 // Returns the arrays; integers as "q8", [in, out] and [tokens, width] as their shapes say. Throws DataError, beginning with `where`, if the
-// bytes are no such model. Floats lie in `bytes`; matrices of integers are copies, turned.
+// bytes are not such a model. Floats lie in `bytes`; matrices of integers are copies, turned.
 std::vector<ForeignArray> read_marian_bin(std::string_view bytes, const std::string& where);
 std::vector<ForeignArray> read_marian_bin(std::string&& bytes, const std::string& where) = delete;
 // The same the other way round, from "f4", "q8" and, for texts, "i1".

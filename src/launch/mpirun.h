@@ -16,7 +16,7 @@ struct MpirunEnd {
 // ended. Throws ConfigError where mpirun is not installed.
 MpirunEnd run_mpirun(const std::vector<std::string>& command, double grace_seconds);
 
-// Waits so many seconds. Returns the signal to stop that came meanwhile, or 0.
+// Waits this many seconds. Returns the signal to stop that came during the wait, or 0.
 int pause_for(double seconds);
 
 }  // namespace starling

@@ -37,7 +37,7 @@ class RestartPolicy {
   std::optional<int64_t> newest_;
 };
 
-// Returns the most of these ranks that a model can have that is divided among so many ranks; all if there are fewer.
+// Returns how many of these ranks can be used by a model that is divided among `of_layout` ranks; all if there are fewer.
 int whole_layouts(int ranks, int of_layout);
 
 // Returns the update of the newest checkpoint in a run directory; -1 if it has none, nullopt if there is no such directory here.

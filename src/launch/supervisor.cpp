@@ -18,7 +18,7 @@ constexpr CommandLimits kAnswer{.run_s = 20, .end_s = 1};
 
 bool is_here(const LaunchHost& host) { return host.name == "localhost" || host.name == this_host(); }
 
-// Asks twice, since a host may be busy. Returns a signal to stop that came meanwhile, or 0.
+// Asks twice, since a host may be busy. Returns a signal to stop that came during this, or 0.
 int ask(const LaunchHost& host, bool& answers) {
   answers = is_here(host);
   std::vector<std::string> command = ssh_command();
@@ -31,8 +31,8 @@ int ask(const LaunchHost& host, bool& answers) {
   return 0;
 }
 
-// Takes the hosts that answer, and as many ranks as they have room for. Returns a signal to stop that came meanwhile, or 0. Where mpirun is
-// told of another program than ssh in its own way, all are taken to answer.
+// Takes the hosts that answer, and as many ranks as they have room for. Returns a signal to stop that came during this, or 0. Where mpirun
+// is told of another program than ssh in its own way, all are taken to answer.
 int take_hosts_that_answer(const LaunchOptions& all, int layout_ranks, LaunchOptions& now) {
   now = all;
   if (all.mpirun_args.find("plm_rsh_agent") != std::string::npos) return 0;

@@ -13,7 +13,7 @@ Batch doubled(const Batch& batch, double r_drop);
 // Passes that this batch makes of each sentence of the text.
 inline int64_t passes_of(const Batch& batch) { return batch.r_drop > 0 ? 2 : 1; }
 
-// Returns how many of so many target tokens computed at once are those of the text.
+// Returns how many of the target tokens computed at once are those of the text.
 inline int64_t text_tokens(int64_t tokens, double r_drop) { return r_drop > 0 && tokens > 1 ? tokens / 2 : tokens; }
 
 }  // namespace starling

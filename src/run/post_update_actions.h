@@ -45,7 +45,7 @@ class ActionsByTime {
   void add(PostUpdateActions& due, double gone);
 
   void save(State& state) const;
-  // Restores from a checkpoint. If the run was to end at another time, its intervals begin anew where it resumes.
+  // Restores from a checkpoint. If the run was to end at another time, its intervals start over where it resumes.
   void restore(const State& state);
 
  private:

@@ -30,8 +30,8 @@ class RunDriver {
   // same part of the model. All of them wait until rank 0's body has returned.
   virtual void for_validation(const std::function<void(Communicator&)>& body) = 0;
   // The same for a checkpoint; here the communicator has all ranks that take part. On the first replica, the run's model has the parameters
-  // to deploy, before their moving average is applied. body also gets the tensor that holds this rank's own parameters meanwhile, and the
-  // strategy's state.
+  // to deploy, before their moving average is applied. body also gets the tensor that holds this rank's own parameters during the call, and
+  // the strategy's state.
   using Save = std::function<void(Communicator&, const Tensor& own, const std::vector<Strategy::StateTensor>& strategy)>;
   virtual void for_checkpoint(const Save& body) = 0;
 };

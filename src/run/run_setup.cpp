@@ -32,7 +32,7 @@ void require_one_configuration(const Config& config, Communicator& comm) {
                       r, comm.host(r), comm.host(0), all[static_cast<size_t>(r)], all[0]));
 }
 
-// Where hosts share no disk, only that of rank 0 has checkpoints: a run whose rank 0 moves to another host is not to begin anew unnoticed.
+// Where hosts share no disk, only that of rank 0 has checkpoints: a run whose rank 0 moves to another host must not start over unnoticed.
 void require_newest_checkpoint(RunParts& run) {
   Communicator& comm = run.comm();
   if (comm.size() == 1 || run.config.train.restart) return;

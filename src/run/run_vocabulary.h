@@ -26,7 +26,8 @@ Vocabularies open_vocabularies(const Config& config, FileSystem& files, const Sa
 // vocabularies. `owner` names the model in messages.
 Vocabularies adopt_vocabularies(const Config& config, FileSystem& files, const Vocabularies& vocabularies, const std::string& owner);
 
-// Writes the vocabularies whose files are missing. Throws ConfigError if another run has meanwhile made a different one in the same place.
+// Writes the vocabularies whose files are missing. Throws ConfigError if another run has made a different one in the same place in the
+// meantime.
 void publish_vocabularies(const Config& config, FileSystem& files, const Vocabularies& vocabularies);
 
 // Sets the settings of section vocab to those that a vocabulary was made with, as far as it records them.

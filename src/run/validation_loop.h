@@ -21,7 +21,7 @@ class ValidationLoop {
   ValidationLoop(RunParts& run, RunStatus& status) : run_(run), status_(status) {}
 
   // Reads the validation text; the vocabularies must exist. The tokenizer that `auto` chose for Japanese is kept for the whole run, even if
-  // MeCab is installed or removed meanwhile.
+  // MeCab is installed or removed during the run.
   void open();
   // Measures the model as it would be deployed now. Collective as RunDriver says. A signal interrupts it: then it is owed(), and the run is
   // stopped where all ranks take part.

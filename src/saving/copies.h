@@ -17,10 +17,10 @@ class Copies {
   explicit Copies(int threads = 1, int sharing = 1) : threads_(threads), sharing_(sharing) {}
   ~Copies() { join(); }
   Copies(const Copies&) = delete;
-  // Whether copies of so many bytes may be taken where so many are usable: a third of them at most.
+  // Whether copies of this many bytes may be taken: at most a third of the usable ones.
   static bool fit(double bytes, double usable) { return 3 * bytes <= usable; }
-  // Begins to take memory for so many bytes beside training, so that the first checkpoint need not wait for it; does nothing if they do not
-  // fit, or if no thread can be started.
+  // Begins to take memory for this many bytes beside training, so that the first checkpoint need not wait for it; does nothing if they do
+  // not fit, or if no thread can be started.
   void prepare(uint64_t bytes);
   // Takes the memory for copies of these parts. Returns false if they do not fit.
   bool make_room(std::span<const Part> parts);

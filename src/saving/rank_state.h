@@ -30,7 +30,7 @@ class RankState {
   // Restores the strategy's state that is equal on all ranks, as far as the checkpoint has it in the same size.
   void scatter_shared(const RankCheckpoints* saved);
   // Gives each rank its own state back. saved: null unless the checkpoint has as many ranks and this strategy. Returns false without
-  // changing anything if there is no such state, or not all of it is there.
+  // changing anything if that state is missing or incomplete.
   bool scatter_own(const RankCheckpoints* saved);
 
  private:

@@ -23,7 +23,7 @@ class FileJobs {
   enum class State : char { queued, translating, done, failed };
   struct Status {
     State state = State::queued;
-    std::string key;  // of the client, without which nothing is told
+    std::string key;  // of the client, without which no status is given
     std::optional<double> seconds_left;
     int64_t characters = 0;
     std::string error;

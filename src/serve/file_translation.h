@@ -20,7 +20,7 @@ struct FileQuery {
 
 struct FileWatch {
   std::function<bool()> stopped;            // asked every tenth of a second
-  std::function<void(double share)> share;  // told what part of the text is translated
+  std::function<void(double share)> share;  // called with the share of the text that is translated
 };
 
 // Returns the format of the file. Throws ApiError 400 for what is not supported.

@@ -26,7 +26,7 @@ class ModelSet {
   ~ModelSet() { stop(); }
 
   // Loads all models or, on demand, only finds out what they translate. Throws the error of the first one that fails; ConfigError if two
-  // have the same direction or a model does not know its languages. Optional sources that cannot be served are left out, and told.
+  // have the same direction or a model does not know its languages. Optional sources that cannot be served are skipped and reported.
   void load();
   // Checks the directories of the loaded models, and reads a model again if its directory has changed since it was read and has been
   // unchanged since the last call; with `all`, reads all of them at once, and tries those again that could not be loaded. The new model

@@ -29,7 +29,8 @@ struct OnDemand {
   std::function<bool(const std::string& path)> ready = [](const std::string&) { return true; };
   // Returns the languages that a model of another program names, without reading it; "" for those that it does not.
   std::function<Languages(const std::string& path)> foreign_languages = [](const std::string&) { return Languages{}; };
-  // Returns the state of the files of a model of another program, to see when it changes; "" for a path of ours. Throws if it is no model.
+  // Returns the state of the files of a model of another program, to see when it changes; "" for a path of ours. Throws if it is not a
+  // model.
   std::function<std::string(const std::string& path)> state = [](const std::string&) { return ""; };
   Say say = [](const std::string&) {};  // what is loaded and dropped; must not block
 };

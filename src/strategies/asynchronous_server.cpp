@@ -205,7 +205,7 @@ void AsynchronousServer::answer(Worker& w, Client& c) {
   s.pending = {w.comm().send(s.answer, c.rank, kAnswerTag), w.comm().send(s.values, c.rank, kValuesTag)};
 }
 
-// A snapshot of one moment, so nobody else is served meanwhile.
+// A snapshot of one moment, so nobody else is served during it.
 void AsynchronousServer::send_whole(Worker& w, const Client& c, bool state) const {
   std::vector<Tensor> parts{values(w)};
   if (state) {

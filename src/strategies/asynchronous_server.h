@@ -87,7 +87,7 @@ class AsynchronousServer {
   int64_t version_ = 0, pushes_ = 0, updates_ = 0, budget_ = 0;
   int64_t summed_ = 0;  // pushes in sum_
   Tensor sum_, widened_;
-  StepSums sums_, unreported_;  // of the pushes in the present sum; of those in steps that nobody has been told of
+  StepSums sums_, unreported_;  // of the pushes in the present sum; of those in steps that have not been reported
   double rate_ = 0;
   bool stop_ = false, finished_ = false;
   Histogram in_pushes_, in_steps_;

@@ -23,7 +23,7 @@ struct StepTotals {
 
 // What ranks tell each other about the end of the run; travels with the statistics.
 struct StepControl {
-  double stop = 0;       // ranks that a signal told to end after this step
+  double stop = 0;       // ranks that a signal asked to end after this step
   double finished = 0;   // ranks whose limits say that this step is the last
   double time_gone = 0;  // share of the run's time limit that is used up, 0 to 1, by rank 0's clock; 0 if no rate needs it
 };

@@ -20,7 +20,7 @@ constexpr auto words(AlignmentUnit) { return std::array{"words", "pieces"}; }
 
 using Links = std::vector<std::pair<int32_t, int32_t>>;  // source, target
 
-/// Reads a line of links; throws DataError, without a place, for one that is no pair of numbers.
+/// Reads a line of links; throws DataError, without a place, for one that is not a pair of numbers.
 Links parse_links(std::string_view line);
 /// The same in gold alignments, which mark possible links: 1-2 is sure, and 1?2 or 1p2 possible (Och and Ney 2003).
 struct GoldLinks {
@@ -40,7 +40,7 @@ struct LinkedSide {
 struct TokenRange {
   size_t first = 0, last = 0;
 };
-/// Returns the links of tokens that have been cut anew, from those of the tokens before; the ranges say where each of these is now. The
+/// Returns the links of tokens that have been cut again, from those of the tokens before; the ranges say where each of these is now. The
 /// last token of a side is its end; a token with another link is not linked to the source's end.
 std::vector<TokenLink> moved_links(std::span<const TokenLink> links, std::span<const TokenRange> source,
                                    std::span<const TokenRange> target);

@@ -1,4 +1,4 @@
-// A text of a file with what stands within it and is no text: elements of XLIFF, emphasis of Markdown, tags that a string has in quotes.
+// A text of a file with what stands within it and is not text: elements of XLIFF, emphasis of Markdown, tags that a string has in quotes.
 // The translator gets it as XML with elements of our own; in its translation they become again the bytes that they stand for.
 #pragma once
 
