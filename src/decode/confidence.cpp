@@ -130,7 +130,8 @@ ConfidenceModel read_confidence(FileSystem& files, const std::string& path, cons
     throw DataError(fmt::format("{}: {}; make it again with 'starling calibrate'", path, e.what()));
   }
   if (belongs != digest)
-    throw DataError(fmt::format("{}: belongs to other weights than those beside it; make it again with 'starling calibrate'", path));
+    throw DataError(
+        fmt::format("{}: belongs to other weights than those in this directory; make it again with 'starling calibrate'", path));
   return model;
 }
 

@@ -127,7 +127,7 @@ bool is_zip(std::span<const std::byte> bytes) {
 
 ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
   const auto broken = [&](const std::string& why) {
-    throw DataError(fmt::format("{}: not a zip archive that can be read ({}); fetch the file again", name_, why));
+    throw DataError(fmt::format("{}: cannot be read as a zip archive ({}); fetch the file again", name_, why));
   };
   if (bytes.size() < kEndBytes) broken("it is too short");
   size_t end = bytes.size() - kEndBytes;

@@ -81,7 +81,7 @@ bool is_ct2(std::string_view bytes) {
 }
 
 Ct2File read_ct2(std::string_view bytes, const std::string& where) {
-  ForeignBytes in(bytes, where, "a model of CTranslate2's");
+  ForeignBytes in(bytes, where, "a CTranslate2 model");
   Ct2File file;
   file.version = in.number<uint32_t>();
   if (file.version < 1 || file.version > kNewest)
@@ -118,7 +118,7 @@ Ct2File read_ct2(std::string_view bytes, const std::string& where) {
   if (aliases > kMostVariables) in.broken(fmt::format("it has {} aliases", aliases));
   for (uint32_t i = 0; i < aliases; ++i) {
     const std::string alias = text_in(in), name = text_in(in);
-    if (!file.arrays.contains(name)) in.broken(fmt::format("{} stands for {}, which is not there", alias, name));
+    if (!file.arrays.contains(name)) in.broken(fmt::format("{} refers to {}, which is missing", alias, name));
     file.aliases[alias] = name;
   }
   return file;

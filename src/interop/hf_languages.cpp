@@ -36,8 +36,8 @@ void set_hf_languages(const ForeignFiles& folder, const HfConfig& c, const HfPie
     const nlohmann::json* const legacy = settings.find("legacy_behaviour");
     if (legacy && *legacy == true)
       notes.push_back(
-          "tokenizer_config.json says legacy_behaviour, which puts the source's language behind the text; here it stands in front, as NLLB "
-          "was trained.");
+          "tokenizer_config.json sets legacy_behaviour, which puts the source's language after the text; here it is put before it, as in "
+          "NLLB's training.");
   }
   if (c.forced >= 0) search.target_prefix = p.target.at(static_cast<size_t>(c.forced));
   if (marian) return;

@@ -84,7 +84,7 @@ void add_positions(HfWeights& w, HfConfig& h, ByteBudget& budget, std::vector<Ow
   if (computed)
     notes.push_back(fmt::format(
         "Positions are those that MarianMT computes, for sentences of at most {} tokens. Marian's own have other frequencies, so "
-        "a model of OPUS-MT's is better imported from its original archive.",
+        "an OPUS-MT model is better imported from its original archive.",
         P));
 }
 

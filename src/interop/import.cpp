@@ -22,9 +22,9 @@ ImportedModel import_from(FileSystem& files, const ImportOptions& o) {
   check(languages, "import");
   const RecognisedModel m = recognise(files, o.from);
   if (m.kind == ModelKind::ours)
-    throw ConfigError(fmt::format("{}: is a model of Starling's; translate, serve, score and export take it as it is", o.from));
+    throw ConfigError(fmt::format("{}: is already a Starling model; translate, serve, score and export take it as it is", o.from));
   if (const VocabularyFiles& v = o.vocabularies; m.kind != ModelKind::marian && !(v.source_numbers + v.target_numbers).empty())
-    throw ConfigError(fmt::format("{}: --numbers is for models of Marian's; this one has its own list of pieces: leave it out", o.from));
+    throw ConfigError(fmt::format("{}: --numbers is for Marian models; this one has its own list of pieces: leave it out", o.from));
   ImportedModel model = m.kind == ModelKind::ct2
                             ? read_ct2_model(files, *m.folder, read_foreign(files, *m.folder, m.weights), o.vocabularies, languages)
                         : m.kind == ModelKind::hf ? read_hf(files, *m.folder, o.vocabularies, languages)

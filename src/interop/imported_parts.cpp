@@ -1,4 +1,4 @@
-// Of an imported model what readers of formats need, apart from the model that is made of it (the fuzz targets link no models).
+// The parts of ImportedModel that format readers need; kept apart so that fuzz targets need not link the models.
 #include "interop/imported_model.h"
 
 namespace starling {

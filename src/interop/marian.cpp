@@ -169,7 +169,7 @@ ImportedModel read_marian(FileSystem& files, const ForeignFiles& folder, const M
   const std::string &name = file.name, &where = file.where;
   std::vector<ForeignArray> arrays = read_arrays(file, folder.budget());
   const auto settings = std::find_if(arrays.begin(), arrays.end(), [](const ForeignArray& a) { return a.name == kSettings; });
-  if (settings == arrays.end()) throw DataError(fmt::format("{}: it has no {}, so it is not a model of Marian's", where, kSettings));
+  if (settings == arrays.end()) throw DataError(fmt::format("{}: it has no {}, so it is not a Marian model", where, kSettings));
   const std::string yaml(settings->bytes.substr(0, settings->bytes.find('\0')));
   const ModelConfig config = marian_config(yaml, where + ": " + kSettings);
 

@@ -28,7 +28,7 @@ bool is_marian_bin(std::string_view bytes) {
 }
 
 std::vector<ForeignArray> read_marian_bin(std::string_view bytes, const std::string& where) {
-  ForeignBytes in(bytes, where, "a binary model of Marian's");
+  ForeignBytes in(bytes, where, "a binary Marian model");
   if (const auto version = in.number<uint64_t>(); version != kVersion)
     in.broken(fmt::format("its version is {}, but only {} is supported", version, kVersion));
   const auto count = in.number<uint64_t>();

@@ -24,7 +24,7 @@ std::string_view value_of(std::string_view header, const std::string& key) {
 }  // namespace
 
 ForeignArray read_npy(ArrayBytes content, const std::string& where) {
-  const auto broken = [&](const std::string& why) { throw DataError(fmt::format("{}: not an array of NumPy's ({})", where, why)); };
+  const auto broken = [&](const std::string& why) { throw DataError(fmt::format("{}: not a NumPy array ({})", where, why)); };
   if (!content.starts_with(kMagic) || content.size() < 12) broken("it does not start with NumPy's signature");
   const int version = content[6];
   if (version < 1 || version > 3) broken(fmt::format("its format has version {}", version));
@@ -53,7 +53,7 @@ ForeignArray read_npy(ArrayBytes content, const std::string& where) {
     array.shape.push_back(size);
   }
   if (item < 1 || item > 8 || bytes != content.size() - begin - length)
-    broken(fmt::format("{} bytes of elements where its shape asks for {}", content.size() - begin - length, bytes));
+    broken(fmt::format("{} bytes of elements, but its shape needs {}", content.size() - begin - length, bytes));
   content.remove_prefix(begin + length);
   array.bytes = std::move(content);
   return array;

@@ -68,7 +68,7 @@ std::string advice(FileSystem& files, const ForeignFiles& folder, const std::str
   if (folder.has(kHfConfig) && !folder.has("config.yml"))
     part_of("config.json is that of a Hugging Face model, but there is no *.safetensors; fetch the weights too");
   throw ConfigError(
-      fmt::format("{}: not a model: neither a run or model directory of Starling's (config.yml and model.safetensors, or checkpoints), nor "
+      fmt::format("{}: not a model: neither a Starling run or model directory (config.yml and model.safetensors, or checkpoints), nor "
                   "CTranslate2's or Argos' model.bin, nor Hugging Face's config.json with *.safetensors, nor a *.npz or *.bin of Marian, "
                   "OPUS-MT or Firefox is there{}",
                   path, advice(files, folder, path)));

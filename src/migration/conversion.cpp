@@ -144,8 +144,8 @@ void PeerOptions::remark(const std::string& name, const std::vector<std::string>
 Conversion PeerOptions::done() {
   const auto known = [&](const auto& each) { return marian_option(each.first) != nullptr; };
   if (peer_ == 'M' && !values_.empty() && std::none_of(values_.begin(), values_.end(), known))
-    throw ConfigError(fmt::format("{}: none of its keys ({}, ...) is an option of Marian's; give the file that marian --config reads",
-                                  file_, values_.begin()->first));
+    throw ConfigError(fmt::format("{}: none of its keys ({}, ...) is a Marian option; give the file that marian --config reads", file_,
+                                  values_.begin()->first));
   for (const auto& [name, values] : values_)
     if (!taken_[name]) remark(name, values);
   result_.file = file_;

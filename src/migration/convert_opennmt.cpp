@@ -61,7 +61,7 @@ void convert_positions(PeerOptions& o) {
   if (reach > 0) {
     o.set_count("model.relative-positions", reach);
     if (sinusoids)
-      o.missing("position_encoding beside max_relative_positions: relative positions take the place of sinusoids");
+      o.missing("position_encoding with max_relative_positions: relative positions take the place of sinusoids");
     else
       o.set("model.embedding-scale", "1");
   } else if (reach < 0) {

@@ -29,7 +29,8 @@ void visit(Visitor& v, RefineOptions& c) {
   v.field("samples", c.samples, "translations sampled per source sentence in an update", 2, 10000);
   v.choice("baseline", c.baseline,
            "what a sample's reward is compared with: the mean of the source's other samples, or of all its samples");
-  v.field("likelihood-weight", c.likelihood_weight, "weight of the reference's log-likelihood beside the expected reward", 0.0, 1e6);
+  v.field("likelihood-weight", c.likelihood_weight, "weight of the reference's log-likelihood, which is added to the expected reward", 0.0,
+          1e6);
   v.field("max-length-factor", c.max_length_factor, "a sample has at most factor * source tokens + offset tokens", 0.0, 100.0);
   v.field("max-length-offset", c.max_length_offset, "the offset of max-length-factor, tokens", 1, 100000);
   v.field("allow-unknown", c.allow_unknown, "samples may contain the unknown symbol");

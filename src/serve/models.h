@@ -39,7 +39,7 @@ class ModelSet {
   bool loaded() const { return loaded_; }                 // load() is done
   bool loading() const;                                   // a model is being loaded on demand
   std::vector<Direction> directions() const;              // of all models, whether or not they are loaded
-  std::vector<std::shared_ptr<ServedModel>> all() const;  // that are loaded
+  std::vector<std::shared_ptr<ServedModel>> all() const;  // the loaded models
   // Returns the model that translates from one language into the other, or null if it is not loaded.
   std::shared_ptr<ServedModel> find(const std::string& source, const std::string& target) const;
   // Says why a model that translates from one language into the other was left out, without paths of this machine; "" if none was.

@@ -256,7 +256,7 @@ void visit(Visitor& v, CheckpointConfig& c) {
   v.field("every", c.every,
           "updates between two checkpoints; 0 = a tenth of the run, in updates or minutes, but at most 1000 updates or 30 minutes", 0,
           1000000000);
-  v.field("minutes", c.minutes, "most minutes between two checkpoints, whatever every says; 0 = off", 0.0, kMostMinutes);
+  v.field("minutes", c.minutes, "longest time between two checkpoints, in minutes, whatever every says; 0 = off", 0.0, kMostMinutes);
   v.field("keep", c.keep, "most recent checkpoints that are kept, besides the best", 1, 1000000);
   v.field("beside-training", c.beside_training,
           "copy what a checkpoint needs, and write it while training goes on, where there is memory for the copy and all ranks see the run "

@@ -13,7 +13,7 @@
 
 namespace starling {
 
-// Options and ranks must fit each other (strategies/factory.h).
+// The options must suit the number of ranks (strategies/factory.h).
 std::unique_ptr<Strategy> make_synchronous(const StrategyOptions& options, const ParameterStore& parameters,
                                            const std::vector<ExchangedTable>& tables, int rank, int size,
                                            const std::vector<MatrixPlace>& matrices);

@@ -174,7 +174,7 @@ TEST_F(CalibrateTest, RefusesWhatItCannotKeep) {
   fs::copy(kOther, path("another"));
   fs::copy(path("model/confidence.json"), path("another/confidence.json"));
   EXPECT_THAT(run("translate --model another -i source --confidence").text,
-              HasSubstr("another/confidence.json: belongs to other weights than those beside it"));
+              HasSubstr("another/confidence.json: belongs to other weights than those in this directory"));
   EXPECT_EQ(run("translate --model another -i few --quiet").status, 0) << "without --confidence it does not matter";
 }
 

@@ -103,7 +103,7 @@ TEST_F(ConfidenceFile, ComesBackAsItWas) {
 
 TEST_F(ConfidenceFile, IsRefusedWhenItIsDamagedOrAnother) {
   overwrite("digest", "other");
-  EXPECT_THAT(error(), HasSubstr("belongs to other weights than those beside it; make it again with 'starling calibrate'"));
+  EXPECT_THAT(error(), HasSubstr("belongs to other weights than those in this directory; make it again with 'starling calibrate'"));
   overwrite("confidence-1", "confidence-2");
   EXPECT_THAT(error(), HasSubstr("written by another version"));
   overwrite("\"weight\"", "\"wait\"");

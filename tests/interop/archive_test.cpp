@@ -151,11 +151,10 @@ TEST(Npz, GivesTypesShapesAndElements) {
 
 TEST(Npz, RefusesOtherArrays) {
   const auto with = [](const std::string& content) { return refusal([&] { read_npy(content, "m.npz: w.npy"); }); };
-  EXPECT_THAT(with("no array, as everybody sees"),
-              HasSubstr("m.npz: w.npy: not an array of NumPy's (it does not start with NumPy's signature)"));
+  EXPECT_THAT(with("no array, as everybody sees"), HasSubstr("m.npz: w.npy: not a NumPy array (it does not start with NumPy's signature)"));
   EXPECT_THAT(with(npy_of("'>f4'", "(1,)", "1234")), HasSubstr("unsupported type '>f4'"));
   EXPECT_THAT(with(npy_of("[('a', '<f4')]", "(1,)", "1234")), HasSubstr("unsupported type"));
-  EXPECT_THAT(with(npy_of("'<f4'", "(3,)", "1234")), HasSubstr("4 bytes of elements where its shape asks for 12"));
+  EXPECT_THAT(with(npy_of("'<f4'", "(3,)", "1234")), HasSubstr("4 bytes of elements, but its shape needs 12"));
   EXPECT_THAT(with(npy_of("'<f4'", "(1000000000, 1000000000, 1000000000)", "1234")), HasSubstr("cut short"));
   EXPECT_THAT(with(npy_of("'<f4'", "(-1,)", "1234")), HasSubstr("shape is damaged"));
   EXPECT_THAT(with(npy_of("'<f4'", "(1", "1234")), HasSubstr("shape is damaged"));

@@ -117,7 +117,7 @@ TEST_F(UsableModel, ModelsOfOursStayAsTheyAre) {
   EXPECT_THAT(refusal([&] { usable(directory_ + "/nothing"); }), HasSubstr("there is no such file or directory"));
   files_->write_file(directory_ + "/x.argosmodel", "no archive");
   EXPECT_THROW(usable(directory_ + "/x.argosmodel"), DataError);
-  EXPECT_THAT(refusal([&] { imported(ours); }), HasSubstr("is a model of Starling's"));
+  EXPECT_THAT(refusal([&] { imported(ours); }), HasSubstr("is already a Starling model"));
 }
 
 TEST_F(UsableModel, FoldersOfHuggingFace) {

@@ -102,7 +102,7 @@ TEST_F(WordPieceModels, VocabulariesOfOtherModelsAreNoticed) {
   EXPECT_THAT(why(fixtures + "/ct2/relative-f16", {.source = path("codes")}),
               HasSubstr("its merges make only 0 of the network's 100 pieces"));
   for (const char* model : {"/ct2/relative-f16", "/hf/marian"})
-    EXPECT_THAT(why(fixtures + model, {.source_numbers = list}), HasSubstr("--numbers is for models of Marian's"));
+    EXPECT_THAT(why(fixtures + model, {.source_numbers = list}), HasSubstr("--numbers is for Marian models"));
 }
 
 }  // namespace
