@@ -84,7 +84,7 @@ TEST_F(NamesTest, OtherProgramsNamesAreAnsweredWithOurs) {
       {"train -T /tmp", "Marian's -T has no counterpart here: everything is in the run directory"},
       {"train -t a b", "Marian's -t are --data.source and --data.target here"},
       {"translate -c decoder.yml", "Marian's -c has no counterpart here: the model directory has the search settings (decode.yml)"},
-      {"score --summary", "Marian's --summary has no counterpart here: 'starling score' prints a line a sentence"},
+      {"score --summary", "Marian's --summary has no counterpart here: 'starling score' prints one line per sentence"},
       {"evaluate -m bleu", "sacreBLEU's -m is --metrics here (bleu, chrf, chrf++, ter, gleu)"},
       {"evaluate -b", "sacreBLEU's -b is --format here (json; its score is the number alone)"},
       {"evaluate -w 4", "sacreBLEU's -w is --width here"},

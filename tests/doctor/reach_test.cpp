@@ -146,7 +146,7 @@ TEST_F(Reach, SaysHowFarHostsCameThatHang) {
   const JointEnd fine = joint("echo all is well; exit 3");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "Starling on alpha\nranks\n  ok 2 ranks\nall is well\n");
   EXPECT_LT(since(begin), 8);
-  EXPECT_THAT(apart.ended.findings, ElementsAre(tells(Level::problem, "alpha, beta: their ranks", "firewalls")));
+  EXPECT_THAT(apart.ended.findings, ElementsAre(tells(Level::problem, "alpha, beta: mpirun started ranks there", "firewalls")));
   EXPECT_NE(apart.status, 0);
   EXPECT_TRUE(gone("self"));
   EXPECT_THAT(slow.ended.findings, ElementsAre(tells(Level::problem, "took longer than 1 s and was stopped", "a disk there is very slow")));

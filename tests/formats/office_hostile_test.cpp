@@ -38,8 +38,8 @@ TEST(OfficeRefuses, WhatIsNoDocument) {
 
 TEST(OfficeRefuses, WhatIsNotWellFormed) {
   EXPECT_THAT(why_not("<w:p>"), HasSubstr("word/document.xml: </w:body> has no opening tag"));
-  EXPECT_THAT(why_not("<w:p></w:q>"), HasSubstr("closes nothing"));
-  EXPECT_THAT(why_not("</w:body></w:document><a>"), HasSubstr("closes nothing that is open"));
+  EXPECT_THAT(why_not("<w:p></w:q>"), HasSubstr("has no opening tag"));
+  EXPECT_THAT(why_not("</w:body></w:document><a>"), HasSubstr("has no opening tag"));
   EXPECT_THAT(why_not("<!-- "), HasSubstr("is not closed"));
   EXPECT_THAT(why_not("<w:p a=\"<b/>"), HasSubstr("is not closed"));
   EXPECT_THAT(why_not("\xff"), HasSubstr("UTF-8"));

@@ -101,7 +101,7 @@ TEST_F(FilesTest, WhatLibreTranslateRefuses) {
   EXPECT_THAT(why(send("a.zip", zip_of({{"a", "b"}}))), HasSubstr("400 a.zip: an archive, but not a docx"));
   EXPECT_THAT(why(send("a.tex", "\\documentclass")), HasSubstr("400 a.tex: LaTeX format is not supported yet"));
   EXPECT_THAT(why(send("a.txt", "\xff\xfe")), HasSubstr("400 line 1: a byte does not belong to UTF-8"));
-  EXPECT_THAT(why(send("a.docx", docx_of("<w:p>"))), HasSubstr("400 word/document.xml: </w:body> closes nothing"));
+  EXPECT_THAT(why(send("a.docx", docx_of("<w:p>"))), HasSubstr("400 word/document.xml: </w:body> has no opening tag"));
   EXPECT_EQ(send("a.txt", std::string(60'000, 'x')).status, 413);
   EXPECT_THAT(why(send("a.docx", docx_of("<w:p>" + std::string(600'000, ' ') + "</w:p>"))), HasSubstr("400 the document has more than"));
 }
@@ -181,7 +181,7 @@ TEST_F(FilesTest, WhatDeepLRefuses) {
   ASSERT_EQ(broken.status, 200);
   const Json state = wait_for(broken.json()["document_id"], {{"document_key", broken.json()["document_key"]}});
   EXPECT_EQ(state["status"], "error");
-  EXPECT_THAT(state["message"].get<std::string>(), HasSubstr("closes nothing that is open"));
+  EXPECT_THAT(state["message"].get<std::string>(), HasSubstr("has no opening tag"));
 }
 
 TEST_F(FilesTest, FilesAreForgottenAndTooManyAreRefused) {

@@ -80,7 +80,8 @@ TEST(Asynchronous, WhatCannotBeIsRefused) {
     }
     return "";
   };
-  EXPECT_THAT(refused(1, [](StrategyOptions&) {}), HasSubstr("strategy downpour needs a rank for each of its 1 servers and one worker"));
+  EXPECT_THAT(refused(1, [](StrategyOptions&) {}),
+              HasSubstr("strategy downpour needs a rank for each of its 1 servers and at least one worker"));
   EXPECT_THAT(refused(3, [](StrategyOptions& o) { o.servers = 3; }), HasSubstr("start 4 ranks"));
   const auto waiting = [](StrategyOptions& o) { o.asynchronous.sum_pushes = 3, o.asynchronous.wait_for_step = true; };
   EXPECT_THAT(refused(3, waiting), HasSubstr("strategy.overlap would ask for too early"));

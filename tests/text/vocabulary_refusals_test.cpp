@@ -27,7 +27,7 @@ TEST_F(VocabularyTest, RefusesOptionsThatCannotBeMeant) {
   EXPECT_THAT(refusal({.normalization = "nfd"}), HasSubstr("normalization is \"nfd\"; choose spaces, identity, nfkc, nmt_nfkc, "));
   EXPECT_THAT(refusal({.sample_lines = -1}), HasSubstr("sample is -1 lines"));
   EXPECT_THAT(refusal({.character_coverage = 2}), HasSubstr("coverage is 2"));
-  EXPECT_THAT(refusal({.threads = 0}), HasSubstr("threads are 0"));
+  EXPECT_THAT(refusal({.threads = 0}), HasSubstr("cannot be trained with 0 threads"));
   EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
