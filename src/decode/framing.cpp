@@ -102,7 +102,7 @@ void PieceCheck::see(std::string_view line, std::span<const int32_t> ids, const 
 std::string PieceCheck::warning(const std::string& option) const {
   if (marked_ || 2 * unknown_ <= pieces_) return "";
   return fmt::format(
-      "warning: with {} the input is pieces of the vocabulary, but {} of {} are none and no word begins with \u2581; leave {} out if it is "
+      "warning: with {} the input is pieces of the vocabulary, but {} of {} are not, and no word begins with \u2581; leave {} out if it is "
       "text\n",
       option, unknown_, pieces_, option);
 }

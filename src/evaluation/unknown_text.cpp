@@ -28,7 +28,7 @@ double coverage(const Vocabulary& vocabulary) {
 std::string digits(double percentage) { return percentage < 10 ? fmt::format("{:.2g}", percentage) : fmt::format("{:.0f}", percentage); }
 
 std::string cure(const Vocabularies& vocabularies, const std::string& owner) {
-  if (!owner.empty()) return fmt::format("the vocabulary is that of {} and cannot change", owner);
+  if (!owner.empty()) return fmt::format("the vocabulary comes from {} and cannot change", owner);
   const double least = std::min(coverage(vocabularies.source()), coverage(vocabularies.target()));
   if (least < 1)
     return fmt::format("to cover more of them, start a new run with a higher vocab.character-coverage than {:g} (1 covers all)", least);

@@ -46,7 +46,7 @@ std::shared_ptr<const TranslationMemory> TranslationMemory::parse(std::string te
   } else {
     memory->read_lines(bytes.substr(byte_order_mark(bytes)), name);
   }
-  if (memory->size() == 0) throw DataError(fmt::format("{}: the memory has no sentences", name));
+  if (memory->size() == 0) throw DataError(fmt::format("{}: the memory has no sentences; name a file that has some", name));
   return memory;
 }
 

@@ -43,10 +43,10 @@ std::string name_of_today(std::string name) {
 std::string type_of(uint32_t version, int code, const ForeignBytes& in) {
   if (version >= 4) {
     constexpr const char* types[] = {"f4", "i1", "i2", "i4", "f2", "b2"};
-    if (code > 5) in.broken(fmt::format("elements of type {}", code));
+    if (code > 5) in.broken(fmt::format("its elements have the unsupported type {}", code));
     return types[code];
   }
-  if (code != 1 && code != 2 && code != 4) in.broken(fmt::format("elements of {} bytes", code));
+  if (code != 1 && code != 2 && code != 4) in.broken(fmt::format("its elements have the unsupported size of {} bytes", code));
   return code == 4 ? "f4" : code == 2 ? "i2" : "i1";
 }
 

@@ -48,7 +48,7 @@ TEST_F(UnknownTextTest, CountsSentencesAndPiecesOfEachSide) {
               AllOf(StartsWith("warning: "), HasSubstr("in 3 % of the source sentences and 45 % of the target sentences"),
                     HasSubstr("vocab.character-coverage than 0.9999")));
   EXPECT_THAT(unknown_line(counts, vocabularies_, "other/best"),
-              AllOf(HasSubstr("is that of other/best and cannot change"), Not(HasSubstr("character-coverage"))));
+              AllOf(HasSubstr("comes from other/best and cannot change"), Not(HasSubstr("character-coverage"))));
 }
 
 TEST_F(UnknownTextTest, AllOfItIsAHundredPercent) {
