@@ -213,8 +213,7 @@ void convert_training(PeerOptions& o) {
   } else if (o.flag("mini-batch-fit")) {
     o.missing(
         fmt::format("mini-batch-fit{}: Marian fills its workspace{}{}; set train.batch-tokens to the target tokens of an update, which its "
-                    "log shows, or "
-                    "leave it to what suits the corpus",
+                    "log shows, or leave it to what suits the corpus",
                     sentences ? fmt::format(" (at most mini-batch {:.0f})", *sentences) : "",
                     at_once > 1 ? fmt::format(" {:g} times per update", at_once) : "", ""));
   } else {

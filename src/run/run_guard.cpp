@@ -32,7 +32,7 @@ void RunGuard::restore(const State& s) {
   if (guard_) return guard_->restore(s);
   if (s.has("guard-factor") && s.real("guard-factor") != 1 && run_.first())
     run_.say(fmt::format(
-        "the guard had lowered the learning rate to {:g} times the configured one; now it is off, and the configured one applies",
+        "the guard had lowered the learning rate to {:g} times the configured one; the guard is off now, so the configured one applies",
         s.real("guard-factor")));
 }
 

@@ -150,8 +150,7 @@ void RankCheckpoints::open_older(FileSystem& files, const Loaded& checkpoint) {
   if (parameters_.all().size() != parameters_.declared().size() || parameters_.shards())
     throw DataError(
         fmt::format("{}: this checkpoint is from an old version, and only an undivided model can resume from it; to convert it, make one "
-                    "update without "
-                    "parallel.pipeline and parallel.tensor",
+                    "update without parallel.pipeline and parallel.tensor",
                     directory_));
   for (const NamedBytes& t : files_.emplace_back(files, checkpoint.path("training.safetensors")).tensors()) add_older(0, t.name, t, "");
   if (!checkpoint.has("ranks.safetensors")) return;

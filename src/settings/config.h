@@ -112,8 +112,7 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("output", c.output, "run directory: checkpoints, vocabulary, logs, model");
   v.field("initial-model", c.initial_model,
           "a model or run directory that a new run starts from: weights, architecture and vocabulary (docs/guides/fine-tuning.md); a run "
-          "that has a "
-          "checkpoint continues that");
+          "that has a checkpoint continues that");
   v.field("restart", c.restart,
           "for one start: if the run directory has a best model or a record of updates but no usable checkpoint, start from scratch and "
           "keep what was there in before-restart");
@@ -233,8 +232,7 @@ void visit(Visitor& v, ValidConfig& c) {
           "keep the translations of each validation in the run directory, validations/UPDATE.txt");
   v.field("tokenize", c.tokenize,
           "tokenizer of bleu and gleu: 13a, intl, char, zh, ja-mecab, none, spm:FILE (a SentencePiece model); auto = chosen by the "
-          "references, 13a "
-          "where spaces separate words");
+          "references, 13a where spaces separate words");
   visit(v, c.search);
   v.field("early-stopping", c.early_stopping,
           "stop after this many validations in a row without improvement in any of metrics; 0 = off; a constant metric never stops a run",

@@ -101,8 +101,7 @@ class Asynchronous : public Strategy {
     const int64_t k = o_.sum_pushes > 0 ? o_.sum_pushes : workers_;
     return fmt::format(
         "asynchronous: {} workers, {} server{}; push every {} and fetch every {} updates{}; {} push{} per server step{}; each worker sends "
-        "{:.1f} "
-        "MiB and receives {:.1f} MiB per update",
+        "{:.1f} MiB and receives {:.1f} MiB per update",
         workers_, servers_.size(), servers_.size() == 1 ? "" : "s", o_.push_interval, o_.fetch_interval,
         ahead() ? ", one update ahead" : "", k, k == 1 ? "" : "es", o_.wait_for_step ? ", which fetches wait for" : "",
         mib * (narrow_ ? 0.5 : 1.0) / static_cast<double>(o_.push_interval), mib / static_cast<double>(o_.fetch_interval));
