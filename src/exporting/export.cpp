@@ -119,7 +119,7 @@ NamedFiles ctranslate2_files(FileSystem& system, const LoadedModel& model, bool 
     return files;
   }
   add_vocabularies(v.joint(), v.source().bytes(), v.target().bytes(), {"sentencepiece.model", "source.spm", "target.spm"}, files);
-  notes.push_back("note       it takes and gives pieces: split and join text by the SentencePiece models beside it");
+  notes.push_back("note       it takes and gives pieces: split and join text with the SentencePiece models beside it");
   return files;
 }
 
@@ -175,10 +175,10 @@ void require_no_obstacles(const ModelDescription& d, const ExportOptions& o) {
   }
   if (o.to == Program::argos) {
     if (d.languages.source.empty() || d.languages.target.empty())
-      lines.emplace_back("a package says its languages, which the model does not; give --source-language and --target-language");
+      lines.emplace_back("a package names its languages, but the model does not; give --source-language and --target-language");
     if (const std::vector<std::string> tags = language_tags(d.languages); !tags.empty())
       lines.push_back(
-          fmt::format("the model needs a tag in front of each source ({}), which a package cannot give; export it to another format",
+          fmt::format("the model needs a tag in front of each source ({}), which a package cannot add; export it to another format",
                       fmt::join(tags, " or ")));
   }
   if (o.integers && o.to == Program::marian)

@@ -38,7 +38,7 @@ double share(double part, double whole) { return whole > 0 ? part / whole : 1; }
 CountedMetric detail::count_aer(Sentences hypotheses, const ReferenceLists& references) {
   check_corpus(hypotheses, references);
   if (references.size() > 1)
-    throw DataError(fmt::format("aer needs one list of gold links, not {}; mark links that not all of them have as possible, such as 1?2",
+    throw DataError(fmt::format("aer needs one list of gold links, not {}; mark links that are not in all lists as possible, such as 1?2",
                                 references.size()));
   CountedMetric counted{.width = kFigures};
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {

@@ -50,7 +50,7 @@ class Mecab {
 
   std::string split(std::string_view sentence) const {
     const char* words = parse_(tagger_, sentence.data(), sentence.size());
-    if (!words) throw DataError(fmt::format("MeCab cannot cut a sentence of {} bytes into words: {}", sentence.size(), error_(tagger_)));
+    if (!words) throw DataError(fmt::format("MeCab cannot split a sentence of {} bytes into words: {}", sentence.size(), error_(tagger_)));
     return words;
   }
 
