@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/quotes.h"
 #include "config/config_fields.h"
 
 namespace starling {
@@ -212,7 +213,7 @@ void check_text(std::string_view text, const std::string& file) {
 std::string parse_problem(const std::string& message) {
   if (message == YAML::ErrorMsg::DOC_IN_SCALAR) return "a quote opened at or above this line is never closed; close it";
   if (message == YAML::ErrorMsg::BAD_FILE) return "not valid YAML: nested too deeply; a configuration has sections with keys, no more";
-  return fmt::format("not valid YAML: {}; check indentation, quotes and brackets there", message);
+  return fmt::format("not valid YAML: {}; check indentation, quotes and brackets there", printable(message));
 }
 
 }  // namespace

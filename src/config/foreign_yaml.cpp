@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/quotes.h"
 
 namespace starling {
 namespace {
@@ -75,7 +76,7 @@ auto parsed(const std::string& where, int first_line, F parse) {
   try {
     return parse();
   } catch (const YAML::Exception& e) {
-    throw DataError(fmt::format("{}:{}: not valid YAML ({})", where, e.mark.line + first_line, e.msg));
+    throw DataError(fmt::format("{}:{}: not valid YAML ({})", where, e.mark.line + first_line, printable(e.msg)));
   }
 }
 

@@ -30,6 +30,7 @@ class RawFile : public ByteSource {
  public:
   explicit RawFile(const std::string& path) : path_(path) {
     fd_ = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (path.empty()) throw IoError("no file was named: its path is empty; give one, or - for standard input");
     if (fd_ < 0) throw IoError(fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, std::strerror(errno)));
   }
   ~RawFile() override {

@@ -211,6 +211,7 @@ ForeignFile read_foreign(FileSystem& files, const ForeignFiles& folder, const st
 }
 
 std::unique_ptr<ForeignFiles> open_foreign(FileSystem& files, const std::string& path) {
+  if (path.empty()) throw ConfigError("no model was named: its path is empty; give a file or a directory");
   const FileInfo info = files.info(path);
   if (info.kind == FileKind::missing) throw ConfigError(fmt::format("{}: there is no such file or directory", path));
   if (info.kind == FileKind::other) throw ConfigError(fmt::format("{}: is neither a file nor a directory; name the model's", path));

@@ -132,7 +132,7 @@ void find_added(const AddedToken& token, std::map<std::string, vocabulary_format
 // MarianMT's added tokens. They go before the pieces of vocab.json, as in transformers.
 std::vector<std::string> with_added(Numbers numbers, const AddedTokens& added, int64_t rows) {
   for (const auto& [number, token] : added) {
-    std::erase_if(numbers, [&](const auto& n) { return n.second == token.content; });
+    std::erase_if(numbers, [&content = token.content](const auto& n) { return n.second == content; });
     numbers[number] = token.content;
   }
   return all_rows(numbers, rows);

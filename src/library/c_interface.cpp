@@ -58,8 +58,9 @@ starling::v0::TranslateOptions options_of(const starling_options* given) {
   starling::v0::TranslateOptions options;
   if (o.beam != 0) options.beam = o.beam;
   options.n_best = o.n_best;
-  if (o.length_penalty >= 0) options.length_penalty = o.length_penalty;
-  if (o.coverage_penalty >= 0) options.coverage_penalty = o.coverage_penalty;
+  // A penalty that is not a number must reach the check of its range.
+  if (!(o.length_penalty < 0)) options.length_penalty = o.length_penalty;
+  if (!(o.coverage_penalty < 0)) options.coverage_penalty = o.coverage_penalty;
   if (o.no_repeat_ngram >= 0) options.no_repeat_ngram = o.no_repeat_ngram;
   if (o.target_language) options.target_language = o.target_language;
   if (o.source_prefix) options.source_prefix = o.source_prefix;

@@ -11,7 +11,9 @@
 namespace starling {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 struct Corpus {
   std::string source, target;
@@ -145,6 +147,7 @@ TEST(Config, WrongValuesNameKeyPlaceRangeAndFix) {
 TEST(Config, BrokenTextIsAnErrorWithItsLine) {
   EXPECT_THAT(message("main:\n  name: \"abc\n"), HasSubstr("c.yml:2: a quote opened at or above this line is never closed"));
   EXPECT_THAT(message("main:\n  name: [a\nlog: b"), HasSubstr("not valid YAML"));
+  EXPECT_THAT(message("main:\n  name: \"\\\x1b[2J\"\n"), AllOf(HasSubstr("\\x1b"), Not(HasSubstr("\x1b"))));
   EXPECT_THAT(message(std::string("main:\n  name: a\0b\n", 18)), HasSubstr("c.yml:2: byte 0x00 is a NUL"));
   EXPECT_THAT(message("main:\n\n  name: \xED\xA0\x80\n"), HasSubstr("c.yml:3: byte 0xed is not valid UTF-8"));
   EXPECT_THAT(message("main:\n  name: \"\\0\"\n"), HasSubstr("NUL"));

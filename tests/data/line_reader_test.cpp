@@ -222,6 +222,7 @@ TEST(LineReader, RefusesMissingFilesAndDirectories) {
   EXPECT_THAT(test::message_of<IoError>([&] { LineReader reader(directory.path("none")); }),
               HasSubstr("none: cannot be opened: No such file"));
   EXPECT_THAT(test::message_of<IoError>([&] { LineReader reader(directory.path("")); }), HasSubstr("Is a directory"));
+  EXPECT_THAT(test::message_of<IoError>([&] { LineReader reader(""); }), HasSubstr("no file was named"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "starling.h"
 #include "starling/translator.h"
@@ -199,6 +200,8 @@ TEST_F(LibraryOptions, OfC) {
   EXPECT_EQ(text(), "a t z m o n");
   o.top_p = 2;
   EXPECT_THAT(text(), HasSubstr("top_p: 2"));
+  o.top_p = 1, o.length_penalty = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(text(), HasSubstr("length_penalty: nan"));
   // A program that was compiled with the first version of the structure.
   starling_fill_options(&o, offsetof(starling_options, suppress));
   o.suppress = "a";

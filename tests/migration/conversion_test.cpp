@@ -254,6 +254,7 @@ TEST(Conversion, MistakesAreNamed) {
   };
   EXPECT_THAT(message("- a\n"), HasSubstr("m.yml is not a configuration"));
   EXPECT_THAT(message("a: [1\n"), HasSubstr("not valid YAML"));
+  EXPECT_THAT(message("a: \"\\\x1b\"\n"), AllOf(HasSubstr("\\x1b"), Not(HasSubstr("\x1b"))));  // yaml-cpp repeats the character
   EXPECT_THAT(message("type: transformer\nenc-depth: six\n"), HasSubstr("enc-depth is 'six', which is not a number"));
   EXPECT_THAT(message("type: transformer\nenc-depth: [4, 2]\n"),
               HasSubstr("m.yml: enc-depth has 2 values, but Marian takes only one; give one"));
