@@ -31,6 +31,7 @@ TEXTS = {
     "vtt": ("WEBVTT\n\n", lambda i, t: f"{times(i)}.000 --> {times(i)}.900\n{t}\n\n", ""),
     "po": ('msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n', lambda i, t: f'\nmsgid "{t}"\nmsgstr ""\n', ""),
     "json": ("{\n", lambda i, t: f'"k{i}": "{t}",\n', '"end": ""}\n'),
+    "xcstrings": ('{"sourceLanguage":"en","strings":{\n', lambda i, t: f'"{t} {i}":{{}},\n', '"":{}}}\n'),
     "yaml": ("", lambda i, t: f'k{i}: "{t}"\n', ""),
     "properties": ("", lambda i, t: f"k{i}={t}\n", ""),
     "strings": ("", lambda i, t: f'"k{i}" = "{t}";\n', ""),

@@ -2,8 +2,8 @@
 order marks, comments, attributes, quotes and escapes, has bench_change_files put other texts into them, and compares by parsers that are
 not ours: Python's of JSON, YAML, XML, HTML and zip, and msgfmt. Checks for each file that
 
-- with every sentence left as it is, the file (of an archive every member) comes back byte for byte; .po, .ts and XLIFF, which get
-  translations beside their sources, keep all that they had;
+- with every sentence left as it is, the file (of an archive every member) comes back byte for byte; .po, .ts, XLIFF and
+  .xcstrings, which get translations beside their sources, keep all that they had;
 - with sentences in capitals, the structure is the same and the texts differ by capitals only;
 - with sentences that have quotes, marks, backslashes and the like added, the structure is the same and each text is there.
 
@@ -29,6 +29,7 @@ from random_documents.words import HARD, has_letter
 FORMATS = {
     "text": (plain_files.make_text, plain_files.view_text, False),
     "json": (messages.make_json, messages.view_json, False),
+    "xcstrings": (messages.make_catalog, messages.view_catalog, True),
     "yaml": (messages.make_yaml, messages.view_yaml, False),
     "properties": (messages.make_properties, messages.view_properties, False),
     "strings": (messages.make_strings, messages.view_strings, False),
@@ -112,7 +113,7 @@ def differences(kind, before, after, change):
                 return "the structure differs"
         elif was != now:
             return f"the structure differs: {was} became {now}"
-        for (source, _), (source_now, target) in zip(done if kind == "po" else texts, done):
+        for (source, _), (source_now, target) in zip(done if kind in ("po", "xcstrings") else texts, done):
             if source != source_now:
                 return f"the source {source!r} became {source_now!r}"
             if target and target not in ("Pies", "A dog") and not (

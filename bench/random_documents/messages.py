@@ -46,6 +46,56 @@ def make_json(r):
     return ends(r, blanks(r) + body + blanks(r))
 
 
+def make_catalog(r):
+    """A string catalog with texts that have no translation, one of their own, or variations."""
+    def unit(state="translated"):
+        return f'{{"stringUnit"{blanks(r)}:{blanks(r)}{{"state":"{state}",{blanks(r)}"value":{json_string(r, text(r))}}}}}'
+
+    def entry():
+        kind = r.random()
+        if kind < 0.3:
+            return "{" + blanks(r) + "}"
+        if kind < 0.4:
+            return '{"shouldTranslate":false}'
+        if kind < 0.6:
+            return '{"comment":"x",' + blanks(r) + '"extractionState":"manual"}'
+        plural = f'{{"variations":{{"plural":{{{blanks(r)}"one":{unit()},{blanks(r)}"other":{unit()}}}}}}}'
+        languages = {"en": r.choice([unit(), plural])} if r.random() < 0.7 else {}
+        languages.update({"fr": unit(), "pl": unit(r.choice(["new", "translated"]))} if r.random() < 0.4 else {})
+        all = ",".join(f'{blanks(r)}"{name}"{blanks(r)}:{value}' for name, value in languages.items())
+        return f'{{"localizations":{{{all}{blanks(r)}}}}}'
+
+    entries = ",".join(f"{blanks(r)}{json_string(r, f'{i} {text(r)}')}{blanks(r)}:{blanks(r)}{entry()}{blanks(r)}"
+                       for i in range(r.randrange(1, 6)))
+    return ends(r, f'{{"sourceLanguage":"en",{blanks(r)}"strings":{{{entries}}},"version":"1.0"}}')
+
+
+def units_of(localization, path=()):
+    """(path, state, value) of each string unit."""
+    for name, value in localization.items():
+        if name == "stringUnit":
+            yield path, value["state"], value["value"]
+        elif isinstance(value, dict):
+            yield from units_of(value, path + (name,))
+
+
+def view_catalog(data):
+    """All that is no new Polish, and the new Polish with the texts that it translates."""
+    content = json.loads(data.decode("utf-8-sig"))
+    texts = []
+    for key, entry in content["strings"].items():
+        localizations = entry.get("localizations", {})
+        source = {path: value for path, _, value in units_of(localizations.get("en", {}))}
+        polish = list(units_of(localizations.get("pl", {})))
+        if all(state in ("new", "needs_review") for _, state, _ in polish):
+            localizations.pop("pl", None)
+            texts += [(source.get(path) or source.get(path[:-1] + ("other",)) or key, value)
+                      for path, state, value in polish if state != "new"]
+        if not localizations:
+            entry.pop("localizations", None)
+    return (data[:3] == b"\xef\xbb\xbf", content), texts
+
+
 def view_json(data):
     content = data.decode("utf-8-sig")
     json.loads(content)

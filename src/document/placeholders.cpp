@@ -148,9 +148,10 @@ class Finder {
     return closed && !letter_at(i + 2) ? i + 2 : at;
   }
 
-  // "%1" and "%L2" of Qt, "%n", "%[1]s" of Go, and the sign itself, "%%".
+  // "%1" and "%L2" of Qt, "%n", "%[1]s" of Go, "%arg" of Xcode, and the sign itself, "%%".
   size_t numbered(size_t at) {
     size_t i = at + 1;
+    if (text_.substr(i, 3) == "arg" && !letter_at(i + 3)) return i + 3;
     if (byte(i) == '%') return is_ascii_letter(byte(i + 1)) ? at : i + 1;
     if (is_ascii_digit(before(at))) return at;
     const bool bracket = byte(i) == '[';
@@ -330,6 +331,11 @@ class Finder {
       ++i;
     while (i < most && (byte(i) == 'l' || byte(i) == 'h' || byte(i) == 'z' || byte(i) == 'j')) ++i;
     if (byte(i) == 0 || std::string_view("diouxXeEfFgGcsp@").find(static_cast<char>(byte(i))) == std::string_view::npos) return at;
+    if (byte(i) == '@' && byte(i - 1) == '#') {  // "%#@name@", "%1$#@name@": a text of its own, which depends on a number
+      size_t end = i + 1;
+      while (end - at < kLongestPart && is_ascii_name(byte(end))) ++end;
+      if (end > i + 1 && byte(end) == '@') return end + 1;
+    }
     return letter_at(i + 1) ? at : i + 1;
   }
 

@@ -32,6 +32,15 @@ constexpr Known kKnown[] = {
     {"", " md markdown mdx ", "", "markdown"},
     {"", " po pot ", "", "po"},
     {"", " json arb ", "", "json"},
+    {"", " xcstrings ", "", "xcstrings"},
+    {"property list", " plist stringsdict ", "", "", "<!doctype plist"},
+    {"Jupyter notebook", " ipynb ", "", ""},
+    {"Fluent", " ftl ", "", ""},
+    {"AsciiDoc", " adoc asciidoc ", "", ""},
+    {"Org mode", " org ", "", ""},
+    {"MediaWiki", " wiki mediawiki ", "", ""},
+    {"SBV", " sbv ", "", ""},
+    {"iCalendar, vCard or e-mail", " ics vcf eml mbox ", "begin:v", ""},
     {"", " yml yaml ", "", "yaml"},
     {"SubStation Alpha", " ass ssa ", "[script info]", ""},
     {"LaTeX", " tex ", "\\documentclass", ""},
@@ -43,10 +52,20 @@ constexpr Known kKnown[] = {
     {"LRC", " lrc ", "", ""},
     {"MicroDVD", " sub ", "{1}{", ""},
     {"SAMI", " smi sami ", "<sami", ""},
-    {"INI", " ini conf cfg toml ", "", ""},
-    {"source code", " php js jsx ts tsx py c cpp h java ", "<?php", ""},
+    {"INI", " ini conf cfg toml env desktop ", "", ""},
+    {"source code", " php js jsx ts tsx mjs vue svelte py rb pl lua sh c cc cpp h hpp cs java kt swift go rs dart sql css scss ", "<?php",
+     ""},
     {"", " xml svg ttml dfxp ", "<?xml", "xml"},
 };
+
+// Whether a text begins with an object of JSON: a brace, a key in quotes and a colon.
+bool begins_json(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  if (!text.starts_with('{')) return false;
+  const size_t key = text.find_first_not_of(kBlanks, 1), end = key < text.size() ? text.find('"', key + 1) : text.npos;
+  const size_t colon = end == text.npos ? end : text.find_first_not_of(kBlanks, end + 1);
+  return colon != text.npos && text[key] == '"' && text[colon] == ':';
+}
 
 }  // namespace
 
@@ -55,8 +74,8 @@ DocumentFormat text_format(std::string_view format) {
 }
 
 std::vector<std::string> document_formats() {
-  std::vector<std::string> all{"auto", "text",       "html",    "xml",     "subtitles", "xliff", "markdown", "po",
-                               "json", "properties", "strings", "android", "resx",      "qt",    "yaml"};
+  std::vector<std::string> all{"auto", "text",      "html",       "xml",     "subtitles", "xliff", "markdown", "po",
+                               "json", "xcstrings", "properties", "strings", "android",   "resx",  "qt",       "yaml"};
   all.insert(all.end(), office_formats().begin(), office_formats().end());
   return all;
 }
@@ -90,7 +109,7 @@ std::string file_format(std::string_view text, const std::string& path) {
         "be translated or lost",
         path, k.name));
   }
-  return "text";
+  return begins_json(first) ? "json" : "text";
 }
 
 }  // namespace starling

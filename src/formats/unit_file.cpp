@@ -10,6 +10,7 @@
 #include "units/json_messages.h"
 #include "units/line_messages.h"
 #include "units/markdown.h"
+#include "units/string_catalog.h"
 #include "units/xliff.h"
 #include "units/xml_messages.h"
 #include "units/yaml_messages.h"
@@ -21,6 +22,7 @@ std::unique_ptr<UnitFile> open_unit_file(std::string_view format, std::string by
   if (format == "markdown") return std::make_unique<Markdown>(std::move(bytes));
   if (format == "po") return std::make_unique<Gettext>(std::move(bytes), languages);
   if (format == "json") return std::make_unique<JsonMessages>(std::move(bytes), languages);
+  if (format == "xcstrings") return std::make_unique<StringCatalog>(std::move(bytes), languages);
   if (format == "properties") return std::make_unique<Properties>(std::move(bytes), languages);
   if (format == "strings") return std::make_unique<AppleStrings>(std::move(bytes), languages);
   if (format == "android") return std::make_unique<AndroidStrings>(std::move(bytes), languages);

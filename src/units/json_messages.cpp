@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/utf8.h"
+#include "units/json_cursor.h"
 
 namespace starling {
 namespace {
@@ -16,7 +17,6 @@ constexpr std::string_view kTextKeys[] = {"message", "defaultMessage"};
 constexpr std::string_view kOtherKeys[] = {"description", "placeholders", "comment", "context", "id",  "hash",
                                            "file",        "start",        "end",     "line",    "col", "developer_comment"};
 
-constexpr size_t kDeepestJson = 1000;   // containers within each other
 constexpr size_t kMostDescribing = 50;  // keys of an object that describes one message
 
 bool is_among(std::string_view word, std::span<const std::string_view> words) {
@@ -26,11 +26,11 @@ bool is_among(std::string_view word, std::span<const std::string_view> words) {
 }  // namespace
 
 // Reads values one after the other; containers that are open are on a stack of its own.
-class JsonMessages::Reader {
+class JsonMessages::Reader : JsonCursor {
  public:
   Reader(JsonMessages& file, const Languages& languages)
-      : file_(file),
-        text_(file.text_),
+      : JsonCursor(file.text_, [&file](size_t at, const std::string& why) { file.refuse(at, why); }),
+        file_(file),
         languages_(languages),
         ascii_(std::ranges::all_of(text_, [](char c) { return static_cast<unsigned char>(c) < 0x80; }) &&
                text_.find("\\u") != std::string::npos) {}
@@ -80,18 +80,6 @@ class JsonMessages::Reader {
     Fragments fragments;  // of "other"
   };
 
-  char here() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  void skip_blanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
-  }
-  [[noreturn]] void fail(const char* expected) const {
-    if (at_ >= text_.size()) file_.refuse(at_, fmt::format("the JSON ends, and {} should follow", expected));
-    file_.refuse(at_, fmt::format("{} should stand here in JSON, not \"{}\"", expected,
-                                  text_.substr(at_, text_.find_first_of(" \n", at_) == at_
-                                                        ? 1
-                                                        : std::min<size_t>(10, text_.find_first_of("\r\n", at_) - at_))));
-  }
-
   // Reads a value or the beginning of a container; returns whether another value is expected.
   bool read_value(char c) {
     if (c == '{' || c == '[') {
@@ -122,12 +110,7 @@ class JsonMessages::Reader {
       if (describing_ == 0) add_strings();
       return false;
     }
-    const size_t end = std::min(text_.find_first_of(",]} \t\r\n", at_), text_.size());
-    const std::string_view word = std::string_view(text_).substr(at_, end - at_);
-    const bool number =
-        !word.empty() && word.find_first_not_of("0123456789+-.eE") == word.npos && word.find_first_of("0123456789") != word.npos;
-    if (!number && word != "true" && word != "false" && word != "null") fail("a value");
-    at_ = end;
+    skip_word();
     return false;
   }
 
@@ -196,33 +179,6 @@ class JsonMessages::Reader {
     file_.end_group();
   }
 
-  std::string read_string() {
-    std::string value;
-    const size_t begin = at_++;
-    while (here() != '"') {
-      const char c = here();
-      if (at_ >= text_.size()) file_.refuse(begin, "this string of JSON is not closed");
-      if (static_cast<unsigned char>(c) < ' ') fail("the end of the string");
-      if (c != '\\') {
-        value += c;
-        ++at_;
-        continue;
-      }
-      constexpr std::string_view kEscapes = "\"\\/bfnrt", kMeant = "\"\\/\b\f\n\r\t";
-      const char escaped = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
-      if (const size_t known = kEscapes.find(escaped); escaped != 0 && known != kEscapes.npos) {
-        value += kMeant[known];
-        at_ += 2;
-      } else if (const size_t size = append_escaped_unit(value, std::string_view(text_).substr(at_)); size > 0 && escaped == 'u') {
-        at_ += size;
-      } else {
-        fail("an escape such as \\n or \\u00e9");
-      }
-    }
-    ++at_;
-    return value;
-  }
-
   Fragments add(const String& s) {
     Fragments fragments;
     if (s.locale && !languages_.target.empty())
@@ -233,23 +189,11 @@ class JsonMessages::Reader {
     return fragments;
   }
   void replace_value(size_t begin, size_t end, Fragments fragments) {
-    file_.replace_value(begin, end, std::move(fragments), [ascii = ascii_](std::string& out, const std::string& value) {
-      std::string escaped;
-      for (const char c : value) {
-        if (append_escape(escaped, c)) continue;
-        if (static_cast<unsigned char>(c) < ' ')
-          escaped += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        else
-          escaped += c;
-      }
-      out += '"';
-      ascii ? append_ascii(out, escaped) : void(out += escaped);
-      out += '"';
-    });
+    file_.replace_value(begin, end, std::move(fragments),
+                        [ascii = ascii_](std::string& out, const std::string& value) { append_json_string(out, value, ascii); });
   }
 
   JsonMessages& file_;
-  const std::string& text_;
   const Languages& languages_;
   std::vector<Container> open_;
   std::vector<String> strings_;
@@ -257,7 +201,6 @@ class JsonMessages::Reader {
   size_t key_begin_ = 0, key_end_ = 0;  // of the last key
   const bool ascii_;                    // the file writes other characters as escapes
   size_t describing_ = 0;               // containers that are open and may describe a message
-  size_t at_ = 0;
 };
 
 JsonMessages::JsonMessages(std::string text, const Languages& languages)

@@ -119,7 +119,9 @@ TEST_F(DocumentProgram, KnowsFormatsByTheirNamesAndFirstBytes) {
   EXPECT_EQ(translate("--document -i b").text, "<?xml version='1.0'?>\n<xliff version='1.2'/>");
   EXPECT_EQ(translate("--document -i a.md").text, "# " + dog + "\n");
   write("a.rst", "Red dog.\n"), write("c", "\\documentclass{article}");
-  for (const auto& [file, name] : {std::pair("a.rst", "reStructuredText"), {"c", "LaTeX"}}) {
+  write("a.stringsdict", "<plist><dict/></plist>"), write("d", "{ \"a\" :\n\"Red dog.\"}");
+  EXPECT_EQ(translate("--document -i d").text, "{ \"a\" :\n\"" + dog + "\"}");
+  for (const auto& [file, name] : {std::pair("a.rst", "reStructuredText"), {"c", "LaTeX"}, {"a.stringsdict", "property list"}}) {
     const ShellOutcome o = translate(std::string("--document -i ") + file);
     EXPECT_EQ(o.status, 2);
     EXPECT_THAT(o.text, HasSubstr(std::string(file) + ": " + name + " format is not supported yet; --format text"));

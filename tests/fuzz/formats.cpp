@@ -13,7 +13,7 @@ using namespace starling;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   constexpr const char* kFormats[] = {"subtitles",  "markdown", "xliff",   "po",   "json", "yaml",
-                                      "properties", "strings",  "android", "resx", "qt"};
+                                      "properties", "strings",  "android", "resx", "qt",   "xcstrings"};
   const std::string format = kFormats[data[0] % std::size(kFormats)];
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Languages languages{"en", data[0] & 64 ? "pl" : "", {}};
