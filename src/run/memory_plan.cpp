@@ -22,8 +22,9 @@ namespace {
 constexpr int64_t kLeast = 256;  // target tokens of a micro-batch
 constexpr double kSpare = 0.1;   // of what is usable
 constexpr double kMiB = 1 << 20;
-constexpr double kThreads = 96 * kMiB;  // a heap of glibc's and a stack, for the thread that writes checkpoints
-constexpr double kCode = 16 * kMiB;     // oneDNN's for the shapes of a run: 10 to 24 MiB were measured (bench/memory_plan.sh)
+constexpr double kThreads = 96 * kMiB;     // a heap of glibc's and a stack, for the thread that writes checkpoints
+constexpr double kCode = 16 * kMiB;        // oneDNN's for the shapes of a run: 10 to 24 MiB were measured (bench/memory_plan.sh)
+constexpr double kSearchCode = 12 * kMiB;  // the same for the searches of validations: 12 to 20 MiB (bench/memory_small.sh)
 
 // Bytes of the copies that a checkpoint beside training makes, if there is room for them (saving/copies.h).
 double checkpoint_copies(const PlannedRank& rank, double left) {
@@ -51,6 +52,10 @@ int64_t measuring_noise(const RunParts& run, int64_t micro_tokens) {
         "train.batch-follows-noise: a single replica that is divided among ranks cannot measure the gradient's noise; add replicas, or "
         "set train.batch-doubles-at instead");
   return std::min(micro_tokens, std::max<int64_t>(1, run.batch_tokens / 2));
+}
+
+bool validations_search(const ValidConfig& valid) {
+  return valid.enabled() && std::ranges::any_of(valid.metrics, [](const std::string& metric) { return metric != "cross-entropy"; });
 }
 
 PlannedRank planned_rank(RunParts& run) {
@@ -164,7 +169,7 @@ MemoryPlan plan_memory(const PlannedRank& rank, const UsableMemory& usable, int6
   // A card multiplies by the weights as they are, or by a copy in the type of its products.
   const double packed = memory_of(rank.replica).packed;
   plan.kinds.push_back({"packed weights", !card ? packed : backend.activation() == DType::f32 ? 0 : packed / 2});
-  if (!card) plan.kinds.push_back({"generated code", kCode});
+  if (!card) plan.kinds.push_back({"generated code", kCode + (validations_search(c.valid) ? kSearchCode : 0)});
   if (rank.snapshots) plan.kinds.push_back(snapshot);
 
   if (c.train.objective == Objective::mixed) {
