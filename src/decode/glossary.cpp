@@ -119,8 +119,9 @@ std::vector<std::vector<std::string>> Glossary::terms_in(std::string_view senten
       const auto next = [&](const Entry& e) {
         return e.lower.size() < length ? std::numeric_limits<int64_t>::min() : int64_t{e.lower[length - 1]};
       };
-      const auto same = std::ranges::equal_range(left, int64_t{lower(text[at])}, {}, next);
-      left = {same.begin(), same.end()};
+      const auto here = int64_t{lower(text[at])};
+      const auto first = std::partition_point(left.begin(), left.end(), [&](const Entry& e) { return next(e) < here; });
+      left = {first, std::partition_point(first, left.end(), [&](const Entry& e) { return next(e) == here; })};
       if (left.empty()) break;
       Letters nearest = Letters::otherwise;
       for (const Entry& entry : left) {

@@ -136,8 +136,11 @@ class Finder {
     while (i - at < 12 && is_ascii_digit(byte(i))) ++i;
     return i > at + 2 && byte(i) == 'X' && byte(i + 1) == ']' ? i + 2 : at;
   }
-  // "__NAME__", "%%name%%", "##name##", "[[name]]".
+  // "__NAME__", "%%name%%", "##name##", "[[name]]", and a character that XML cannot have in a spreadsheet, "_x000D_".
   size_t doubled(size_t at) {
+    if (text_.substr(at, 2) == "_x" && byte(at + 6) == '_' &&
+        text_.substr(at + 2, 4).find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos)
+      return at + 7;
     const char mark = static_cast<char>(byte(at)), close = mark == '[' ? ']' : mark;
     if (letter_before(at) || byte(at + 1) != byte(at) || !is_ascii_letter(byte(at + 2))) return at;
     size_t i = at + 2;
