@@ -33,6 +33,9 @@ struct RunCheckpoints::UnderWay {
   int64_t window = 0;  // of a stream: the first that it needs
 };
 
+RunCheckpoints::RunCheckpoints(RunParts& run, RunStatus& status, ValidationLoop& validations, ActionsByTime& by_time, RunGuard& guard,
+                               bool beside_training)
+    : run_(run), status_(status), validations_(validations), by_time_(by_time), guard_(guard), beside_training_(beside_training) {}
 RunCheckpoints::~RunCheckpoints() = default;
 
 bool RunCheckpoints::due_again() const { return !under_way_ && again_ > 0 && run_.step() >= again_; }

@@ -20,8 +20,7 @@ class RunCheckpoints {
  public:
   // The references must outlive this. beside_training: whether checkpoints may be written while training goes on.
   RunCheckpoints(RunParts& run, RunStatus& status, ValidationLoop& validations, ActionsByTime& by_time, RunGuard& guard,
-                 bool beside_training)
-      : run_(run), status_(status), validations_(validations), by_time_(by_time), guard_(guard), beside_training_(beside_training) {}
+                 bool beside_training);
   ~RunCheckpoints();
 
   // Resumes from the checkpoint in the run directory, if there is one. Collective.
