@@ -12,7 +12,7 @@ help:
 	@echo "make demo      install what is missing, build, train on the built-in corpus (minutes), translate, evaluate"
 	@echo "make test      install what is missing, build, run the tests (minutes)"
 	@echo "make test-all  the whole matrix of tests, on a build of single sources (an hour)"
-	@echo "make build     build $(BUILD)/starling; with CUDA=1 for NVIDIA cards too (docs/guides/gpu.md)"
+	@echo "make build     build $(BUILD)/starling and starling-lab; with CUDA=1 for NVIDIA cards too (docs/guides/gpu.md)"
 	@echo "make packages  install the Debian packages that the build needs (as root; nothing to do if they are there)"
 	@echo "make install   PREFIX=/usr/local: the program, the library and the Python module (docs/guides/library.md)"
 	@echo "make package   $(BUILD)/starling_VERSION_ARCHITECTURE.deb: program, library, Python module, man pages"

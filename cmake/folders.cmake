@@ -1,8 +1,8 @@
 # starling_library(NAME dependency...): src/NAME/**.cpp as a static library. Folders whose own loops cost nothing beside what they call are
 # optimised a little only. Compiled headers were measured and gain nothing in a unity build: what costs are the templates that each
 # compilation instantiates again, and with json or CLI11 among the headers every one instantiates those of both.
-set(starling_cold cli config doctor evaluation experiments exporting guard interop launch library manual measure migration progress run
-                  saving serve settings watch)
+set(starling_cold cli config doctor evaluation experiments exporting guard interop laboratory launch library manual measure migration
+                  program progress run saving serve settings watch)
 
 function(starling_optimised_as target folder)
   if(folder IN_LIST starling_cold)
@@ -13,6 +13,7 @@ endfunction()
 
 function(starling_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   if(NOT sources)
     return()
   endif()

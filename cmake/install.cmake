@@ -1,6 +1,8 @@
-# `cmake --install build/release --prefix DIR`: the program, the library with its headers, and how CMake and pkg-config find it.
+# `cmake --install build/release --prefix DIR`: the program and its laboratory, the library with its headers, and how CMake and pkg-config
+# find it.
 include(CMakePackageConfigHelpers)
 install(TARGETS starling RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+install(TARGETS starling-lab RUNTIME DESTINATION libexec/starling COMPONENT program)
 install(TARGETS libstarling EXPORT starling-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
         NAMELINK_COMPONENT development)
 install(DIRECTORY include/ ${CMAKE_BINARY_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development

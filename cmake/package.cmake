@@ -1,7 +1,7 @@
 # `make package`: a Debian package of the program, the library with its headers, the Python module, man pages, completions of shells and the
 # unit for systemd. tools/try_package.sh installs it in an empty Debian.
 if(NOT CMAKE_CROSSCOMPILING)
-  # Man pages and completions, by the program itself.
+  # Man pages and completions, by the program itself, which asks its laboratory.
   install(CODE "
     set(share \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATAROOTDIR}\")
     execute_process(COMMAND \"$<TARGET_FILE:starling>\" manual --output \"\${share}\" COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)"

@@ -23,7 +23,7 @@ build=${BUILD:-build/portable}
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 
-programs=(starling) targets=(starling)
+programs=(starling starling-lab) targets=(starling)
 if [[ $tests == ON ]]; then
   programs+=(test_cuda test_models test_decode test_train20 probe)
   targets+=(test_cuda test_models test_decode test_train20 bench_probe)

@@ -41,6 +41,7 @@ quietly inside apt-get install -y -qq --no-install-recommends /root/starling.deb
 
 echo "training and translating"
 inside starling --version | head -n 1
+inside starling bench train --preset transformer-tiny --seconds 0.1 --batch-tokens 100 >/dev/null  # the laboratory
 cp "$root/recipes/demo.yml" "$system/root/"
 inside bash -euo pipefail -c 'cd /root && starling demo-corpus --output run-demo/corpus >/dev/null &&
   starling train -c demo.yml --train.output run --log.progress never >/dev/null &&

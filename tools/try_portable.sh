@@ -16,7 +16,7 @@ for library in /lib/x86_64-linux-gnu/{libc,libm,libresolv,libstdc++,libgcc_s,lib
 done
 : >"$inside/dev/null"
 cp -r "$kit/lib" "$inside/kit/"
-cp "$kit/bin/starling" "$inside/kit/bin/"
+cp "$kit"/bin/starling{,-lab} "$inside/kit/bin/"
 if ! "${enter[@]}" /lib64/ld-linux-x86-64.so.2 --version >/dev/null 2>&1; then
   echo "The archive was not tried in an empty root directory: that needs root, or user namespaces (unshare -r)" >&2
   exit 0
@@ -30,6 +30,7 @@ run train --data.source /tmp/corpus/train.en --data.target /tmp/corpus/train.de 
   2>&1 | tee "$inside/train.log"
 run translate --model /tmp/run --input /tmp/corpus/test.en --output /tmp/test.de --quiet
 [[ $(wc -l <"$inside/tmp/test.de") -eq 10 ]] || { echo "not all sentences were translated" >&2 && exit 1; }
+run bench train --preset transformer-tiny --seconds 0.1 --batch-tokens 100 >/dev/null  # the laboratory
 version=$(run --version)
 if grep -q '^cards *no NVIDIA card can be used' <<<"$version"; then
   grep 'computing on the processor: no NVIDIA card can be used' "$inside/train.log" ||

@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "base/this_host.h"
 #include "base/version.h"
-#include "cli/config_arguments.h"
 #include "comm/world.h"
 #include "doctor/meeting.h"
 #include "doctor/reach.h"
 #include "launch/command.h"
+#include "program/config_arguments.h"
 #include "run/fine_tuning.h"
 
 namespace starling {

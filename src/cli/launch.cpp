@@ -4,11 +4,11 @@
 #include <iostream>
 
 #include "base/error.h"
-#include "cli/config_arguments.h"
-#include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "config/config.h"
 #include "launch/supervisor.h"
+#include "program/config_arguments.h"
+#include "program/search_arguments.h"
 
 namespace starling {
 namespace {

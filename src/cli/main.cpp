@@ -1,3 +1,3 @@
-#include "cli/program.h"
+#include "cli/starling.h"
 
-int main(int argc, char** argv) { return starling::run_program(argc, argv); }
+int main(int argc, char** argv) { return starling::run_starling(argc, argv); }

@@ -1,21 +1,41 @@
 // The verb `starling manual`: writes man pages and completions for shells, from the same tables as the help.
 #include "manual/manual.h"
 
+#include <cstdio>
 #include <iostream>
 
+#include "base/error.h"
 #include "base/files.h"
+#include "base/system_reason.h"
 #include "base/text_files.h"
 #include "base/version.h"
-#include "cli/help.h"
 #include "cli/verbs.h"
+#include "launch/command.h"
+#include "launch/laboratory.h"
+#include "program/help.h"
 #include "settings/config.h"
 
 namespace starling {
 namespace {
 
+// Returns what the laboratory has, by what it prints about itself.
+Command laboratory_commands() {
+  const std::string file = laboratory_program("manual"), command = shell_quoted(file) + " commands";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) throw IoError(fmt::format("{}: {}", command, system_reason(errno)));
+  std::string text;
+  char part[1 << 16];
+  for (size_t count; (count = std::fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, count);
+  if (pclose(pipe) != 0) throw IoError(fmt::format("'{}' failed, which says what its verbs are", command));
+  return command_of_text(text);
+}
+
 void run_manual(const CLI::App& program, const std::string& directory) {
   const VerbHelp help;
   Command command = command_of(program, program.get_name(), [&](const CLI::Option* o) { return help.make_option_opts(o); });
+  for (Command& verb : laboratory_commands().verbs)
+    for (Command& listed : command.verbs)
+      if (listed.name == verb.name) listed = std::move(verb);
   std::vector<CommandOption> keys;
   for (const ConfigKeyHelp& key : config_key_help())
     keys.push_back({{"--" + key.name}, "VALUE", key.choices, key.allowed.empty() ? "" : "(" + key.allowed + ")", key.text});

@@ -3,12 +3,12 @@
 
 #include "base/byte_size.h"
 #include "base/messages.h"
-#include "cli/help.h"
-#include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "http/client_address.h"
 #include "interop/recognise.h"
 #include "interop/usable_model.h"
+#include "program/help.h"
+#include "program/search_arguments.h"
 #include "serve/model_source.h"
 #include "serve/server.h"
 

@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "base/stop_note.h"
 #include "base/text_files.h"
-#include "cli/config_arguments.h"
 #include "migration/conversion.h"
 #include "migration/marian_options.h"
 #include "migration/peer_names.h"
+#include "program/config_arguments.h"
 #include "run/trainer.h"
 
 namespace starling {

@@ -14,7 +14,6 @@
 #include "base/resource_error.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
-#include "cli/help.h"
 #include "cli/translate_arguments.h"
 #include "cli/verbs.h"
 #include "comm/shard_communicator.h"
@@ -29,6 +28,7 @@
 #include "document/sentences.h"
 #include "formats/file_format.h"
 #include "interop/usable_model.h"
+#include "program/help.h"
 #include "storage/outputs.h"
 #include "storage/result_file.h"
 

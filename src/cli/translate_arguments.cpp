@@ -2,10 +2,10 @@
 
 #include <numeric>
 
-#include "cli/help.h"
 #include "cli/verbs.h"
 #include "config/words.h"
 #include "formats/file_format.h"
+#include "program/help.h"
 
 namespace starling {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/search_arguments.h"
 #include "decode/translation_lines.h"
+#include "program/search_arguments.h"
 
 namespace starling {
 

@@ -9,11 +9,11 @@
 #include "base/messages.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
-#include "cli/search_arguments.h"
 #include "cli/verbs.h"
 #include "decode/framing.h"
 #include "evaluation/development_text.h"
 #include "evaluation/text_roles.h"
+#include "program/search_arguments.h"
 #include "storage/outputs.h"
 
 namespace starling {

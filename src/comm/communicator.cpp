@@ -85,7 +85,7 @@ Pending Communicator::receive(const Tensor& x, int from, Tag tag) {
 
 bool Communicator::carried(const Tensor& x) const { return cards_ && x && cards_->carries(x); }
 
-std::unique_ptr<Communicator> Communicator::split(int color, const char* purpose) {
+std::unique_ptr<Communicator> Communicator::split(const Colors& color, const char* purpose) {
   std::unique_ptr<Communicator> part = split_off(color);
   if (cards_ && part->size() > 1) part->connect(cards_->split_off(*part, purpose));
   return part;

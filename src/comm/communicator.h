@@ -2,7 +2,7 @@
 // that is late. All ranks of the group call collectives in the same order. Tensors are flat and contiguous and must stay untouched until
 // the operation is done; a Pending keeps their memory alive.
 //
-// A tensor without elements (meta_memory) stands for one of its size; only the simulator moves these, to time what would not fit. Tensors
+// A tensor without elements (meta_memory) stands for one of its size; only the simulator and an imagined world take these. Tensors
 // on cards go from card to card if the cards are connected (card_channel.h). Otherwise a tensor that lies outside host memory travels as a
 // copy, which is made when the operation begins and put back by the Pending.
 #pragma once
@@ -116,9 +116,10 @@ class Communicator {
   // messages and traces and must be a literal.
   Pending run(Schedule schedule, const Tensor& x, const char* what);
 
-  // Returns a communicator of the ranks that give the same color, in the order of their ranks here. purpose, a literal, says in messages
-  // what they exchange. Blocking, collective.
-  std::unique_ptr<Communicator> split(int color, const char* purpose = "a part of the ranks");
+  // Returns a communicator of the ranks that have the same color, in the order of their ranks here. Every rank gives the colors of all.
+  // purpose, a literal, says in messages what they exchange. Blocking, collective.
+  using Colors = std::function<int(int rank)>;
+  std::unique_ptr<Communicator> split(const Colors& color, const char* purpose = "a part of the ranks");
 
   // Records what this rank is doing, for messages about late ranks; step 0 = unchanged. Cheap.
   virtual void note(const char* phase, int64_t step) = 0;
@@ -155,7 +156,7 @@ class Communicator {
   virtual Pending start_send(const Tensor& x, int to, Tag tag) = 0;
   virtual Pending start_receive(const Tensor& x, int from, Tag tag) = 0;
   virtual Pending start(Schedule schedule, const Tensor& x, const char* what) = 0;
-  virtual std::unique_ptr<Communicator> split_off(int color) = 0;
+  virtual std::unique_ptr<Communicator> split_off(const Colors& color) = 0;
   virtual Traffic own_traffic() const = 0;  // of operations that the world carries
   // Starts a world's own version of a collective; returns false if it has none. Sizes and types are as in the public calls.
   virtual bool library_collective(Collective, const Tensor&, int /*root*/, Pending&) { return false; }

@@ -23,7 +23,7 @@ class LocalCommunicator : public Communicator {
     CHECK(schedule.rounds.empty(), "{} among one rank has {} rounds", what, schedule.rounds.size());
     return {};
   }
-  std::unique_ptr<Communicator> split_off(int) override { return std::make_unique<LocalCommunicator>(); }
+  std::unique_ptr<Communicator> split_off(const Colors&) override { return std::make_unique<LocalCommunicator>(); }
   using Communicator::note;
   void note(const char*, int64_t) override {}
 };

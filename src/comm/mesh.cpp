@@ -35,13 +35,12 @@ Mesh::Mesh(Communicator& all, const ParallelOptions& o)
                                       : fmt::format("{} or {}", all.size() / ranks * ranks, (all.size() / ranks + 1) * ranks)));
   alone_ = std::move(make_local_world().comm);
   if (ranks > 1) {
-    const int part = all.rank() % ranks;
-    stage_ = part / shards;
-    replica_ = all.split(all.rank() / ranks, "the parts of a replica");
-    data_ = all.split(part, "the exchange of gradients");
+    stage_ = all.rank() % ranks / shards;
+    replica_ = all.split([=](int r) { return r / ranks; }, "the parts of a replica");
+    data_ = all.split([=](int r) { return r % ranks; }, "the exchange of gradients");
     if (stages_ > 1 && shards > 1) {
-      pipeline_ = replica_->split(part % shards, "the stages of a replica");
-      shards_ = replica_->split(stage_, "the shards of layers");
+      pipeline_ = replica_->split([=](int r) { return r % shards; }, "the stages of a replica");
+      shards_ = replica_->split([=](int r) { return r / shards; }, "the shards of layers");
     }
   }
   if (stages_ > 1) pipeline().link_neighbours();

@@ -1,4 +1,5 @@
-// The ranks of one run and their time: what a rank's main function is given. Three worlds: local (one rank), MPI, and the simulator (sim/).
+// The ranks of one run and their time: what a rank's main function is given. Four worlds: local (one rank), MPI, the
+// simulator (sim/), and one rank among imagined others.
 #pragma once
 
 #include <memory>
@@ -19,6 +20,10 @@ struct World {
 
 // One rank, wall-clock time.
 World make_local_world();
+
+// One of so many ranks, the others imagined: messages and collectives are over at once, and tensors stay as they are. With the backend that
+// computes nothing (backend/meta.h) a part of a divided model does its passes by itself, which shows the memory that they take.
+World make_imagined_world(int rank, int ranks);
 
 // Whether mpirun or srun started this process as one of several (their environment variables are there).
 bool started_by_mpi();

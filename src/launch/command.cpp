@@ -58,7 +58,7 @@ std::string program_of(const std::string& process, std::error_code& error) {
 std::string this_program() {
   std::error_code error;
   std::string path = program_of("self", error);
-  if (error) throw IoError(fmt::format("/proc/self/exe: {}; start with mpirun directly", error.message()));
+  if (error) throw IoError(fmt::format("/proc/self/exe: {}; mount /proc, or start ranks with mpirun directly", error.message()));
   return path;
 }
 

@@ -20,6 +20,7 @@
 #include "base/messages.h"
 #include "launch/blocked_signals.h"
 #include "launch/command.h"
+#include "launch/laboratory.h"
 
 namespace starling {
 namespace {
@@ -40,7 +41,8 @@ std::string find_mpirun() {
 
 bool is_rank(pid_t process) {
   std::error_code error;
-  return program_of(std::to_string(process), error) == this_program();
+  const std::string program = program_of(std::to_string(process), error);
+  return program == this_program() || is_laboratory(program);  // which a rank becomes if its verb is the laboratory's
 }
 
 // Returns the processes of this program that mpirun has started on this host. (With remote hosts, mpirun also has children of other

@@ -1,8 +1,13 @@
 #include "manual/commands.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace starling {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommandOption, names, value, choices, remarks, text)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Command, name, text, arguments, options, verbs)
+
 namespace {
 
 // The words of a check "TEXT:{auto,bf16}".
@@ -34,6 +39,10 @@ CommandOption option_of(const CLI::Option& o, const std::function<std::string(co
 }
 
 }  // namespace
+
+std::string to_text(const Command& command) { return nlohmann::json(command).dump(); }
+
+Command command_of_text(const std::string& text) { return nlohmann::json::parse(text).get<Command>(); }
 
 void describe(Command& command, const std::vector<CommandOption>& known) {
   for (CommandOption& option : command.options) {

@@ -26,6 +26,10 @@ struct Command {
 // Returns what `app` has, without what its help hides. `remarks` returns the text after an option's name, as help shows it.
 Command command_of(const CLI::App& app, const std::string& name, const std::function<std::string(const CLI::Option*)>& remarks);
 
+// Writes a command as text (JSON) that another program reads.
+std::string to_text(const Command& command);
+Command command_of_text(const std::string& text);
+
 // Completes options that were registered by their names alone: of every command that has one of these names.
 void describe(Command& command, const std::vector<CommandOption>& known);
 

@@ -18,7 +18,7 @@ DecodingModel::DecodingModel(Model& part, const Mesh& mesh) : part_(part), mesh_
   while (!can_be_cut(part.config(), shards_)) --shards_;
   const std::vector<UnitRange> stages = stage_units(part, mesh);
   for (const Parameter* p : part.parameters().declared()) owners_.push_back(owners(stages, mesh, *p));
-  comm_ = mesh.replica().split(mesh.replica().rank() < shards_ ? 0 : 1, "decoding");
+  comm_ = mesh.replica().split([shards = shards_](int r) { return r < shards ? 0 : 1; }, "decoding");
   group_.emplace(*comm_);
 }
 

@@ -6,6 +6,7 @@
 
 #include "backend/device_choice.h"
 #include "backend/meta.h"
+#include "comm/world.h"
 #include "parallel/stages.h"
 #include "replica/r_drop.h"
 #include "replica/rank_memory.h"
@@ -14,7 +15,6 @@
 #include "saving/copies.h"
 #include "saving/rank_state.h"
 #include "settings/micro_batch.h"
-#include "sim/simulate.h"
 
 namespace starling {
 namespace {
@@ -125,29 +125,21 @@ std::string MemoryPlan::text() const {
 double activation_bytes(const Config& config, const ModelVocabulary& vocabulary, const Backend& backend, int rank, const Batch& share,
                         int64_t micro_tokens) {
   if (share.target.count() == 0) return 0;
-  Scenario scenario;
-  scenario.ranks = config.parallel.ranks();
-  scenario.timing_only = true;
-  double bytes = 0;
-  simulate(scenario, [&](World& world) {
-    MetaBackend counting(backend.activation(), backend.parameter());
-    const Mesh mesh(*world.comm, config.parallel);
-    const auto model =
-        make_model(config.model, vocabulary, counting, config.train.seed, true, part_of(mesh, config.model, vocabulary, counting));
-    StepOptions options;
-    options.r_drop = config.train.r_drop;
-    Replica replica(*model, options, world, mesh);
-    double most = 0;
-    if (mesh.divided()) {
-      replica.step(micro_batches(share, micro_tokens, config.parallel, replica.cost()));
-      most = static_cast<double>(replica.activation_bytes());
-    } else {
-      for (const Batch& part : parts_of(config, share, micro_tokens, replica.cost()))
-        most = std::max(most, pass_of_whole_batch(*model, part));
-    }
-    if (world.comm->rank() == rank) bytes = most;
-  });
-  return bytes;
+  World world = make_imagined_world(rank, static_cast<int>(config.parallel.ranks()));
+  MetaBackend counting(backend.activation(), backend.parameter());
+  const Mesh mesh(*world.comm, config.parallel);
+  const auto model =
+      make_model(config.model, vocabulary, counting, config.train.seed, true, part_of(mesh, config.model, vocabulary, counting));
+  StepOptions options;
+  options.r_drop = config.train.r_drop;
+  Replica replica(*model, options, world, mesh);
+  if (mesh.divided()) {
+    replica.step(micro_batches(share, micro_tokens, config.parallel, replica.cost()));
+    return static_cast<double>(replica.activation_bytes());
+  }
+  double most = 0;
+  for (const Batch& part : parts_of(config, share, micro_tokens, replica.cost())) most = std::max(most, pass_of_whole_batch(*model, part));
+  return most;
 }
 
 MemoryPlan plan_memory(const PlannedRank& rank, const UsableMemory& usable, int64_t asked) {

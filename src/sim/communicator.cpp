@@ -91,10 +91,10 @@ class SimCommunicator : public Communicator {
     return pending(op);
   }
 
-  std::unique_ptr<Communicator> split_off(int color) override {
+  std::unique_ptr<Communicator> split_off(const Colors& color) override {
     auto lock = engine_.enter(rank_);
     auto op = std::make_shared<GroupOperation>(engine_, group_, local_, "split", Tensor());
-    op->color = color;
+    op->color = color(local_);
     Meeting& meeting = op->join();
     if (meeting.started == size()) {
       split_all(meeting);

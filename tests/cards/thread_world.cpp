@@ -134,12 +134,11 @@ class ThreadCommunicator : public Communicator {
 
  protected:
   Traffic own_traffic() const override { return self_->traffic; }
-  std::unique_ptr<Communicator> split_off(int color) override {
-    const std::vector<std::string> colors = gather_texts(*this, std::to_string(color));
+  std::unique_ptr<Communicator> split_off(const Colors& color) override {
     std::vector<int> part;
-    for (size_t r = 0; r < colors.size(); ++r)
-      if (colors[r] == std::to_string(color)) part.push_back(members_[r]);
-    auto comm = std::make_unique<ThreadCommunicator>(self_, fmt::format("{}/{}:{}", group_, splits_++, color), part);
+    for (int r = 0; r < size(); ++r)
+      if (color(r) == color(rank())) part.push_back(members_[static_cast<size_t>(r)]);
+    auto comm = std::make_unique<ThreadCommunicator>(self_, fmt::format("{}/{}:{}", group_, splits_++, color(rank())), part);
     comm->set_algorithm(algorithm()), comm->set_deadline(deadline());
     return comm;
   }

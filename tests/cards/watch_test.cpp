@@ -210,7 +210,7 @@ TEST(CardWatch, ARankThatIsBusyDoesNotDisturbTheOthers) {
 // ever.
 TEST(CardWatch, ARankThatFailsEndsItsWorkInAllGroupsAtOnce) {
   const auto all = failures(2, [](Communicator& comm, const Tensor& x) {
-    const auto first = comm.split(0, "the first group"), second = comm.split(0, "the second group");
+    const auto first = comm.split([](int) { return 0; }, "the first group"), second = comm.split([](int) { return 0; }, "the second group");
     if (comm.rank() == 1) return std::this_thread::sleep_for(200ms), comm.barrier().wait();
     first->all_reduce(x).wait();
     second->all_reduce(x).wait();

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "base/text_files.h"
-#include "cli/help.h"
 #include "cli/verbs.h"
 #include "config/config.h"
 #include "migration/peer_names.h"
+#include "program/help.h"
 #include "tests/cli/program.h"
 
 namespace starling {

@@ -37,7 +37,7 @@ TEST(Messages, KeepTheirOrderPerTag) {
 
 // Tags as low as the numbers of the first collectives of a new communicator.
 TEST(Messages, DoNotMeetCollectives) {
-  const std::unique_ptr<Communicator> comm = test_comm().split(0);
+  const std::unique_ptr<Communicator> comm = test_comm().split([](int) { return 0; });
   const int N = comm->size(), right = (comm->rank() + 1) % N, left = (comm->rank() + N - 1) % N;
   std::vector<Pending> sent;
   for (int tag = 0; tag < 8; ++tag)
@@ -64,7 +64,7 @@ TEST(Messages, OfNoBytesAreDone) {
 TEST(Split, PartsWorkOnTheirOwn) {
   Communicator& comm = test_comm();
   const int color = comm.rank() % 2;
-  const std::unique_ptr<Communicator> half = comm.split(color);
+  const std::unique_ptr<Communicator> half = comm.split([](int r) { return r % 2; });
   EXPECT_EQ(half->size(), (comm.size() + 1 - color) / 2);
   EXPECT_EQ(half->rank(), comm.rank() / 2);
   EXPECT_EQ(half->host(half->rank()), comm.host(comm.rank()));
@@ -299,7 +299,7 @@ TEST(WaitAny, DeadlineNamesThoseWaitedFor) {
 // In the numbers of the part that asks; they take some beats to come.
 TEST(News, TellsWhatTheCardsOfOthersHaveDone) {
   Communicator& comm = test_comm();
-  const std::unique_ptr<Communicator> half = comm.split(comm.rank() % 2);
+  const std::unique_ptr<Communicator> half = comm.split([](int r) { return r % 2; });
   const auto progress = [](int r) {
     CardCounts counts;
     for (size_t g = 0; g < counts.size(); ++g) {

@@ -110,7 +110,7 @@ TEST_P(Collectives, SubCommunicatorsAreGroupsOfTheirOwn) {
   simulate(scenario(6), [](World& w) {
     Communicator& all = *w.comm;
     const int me = all.rank();
-    const auto half = all.split(me % 2);
+    const auto half = all.split([](int r) { return r % 2; });
     EXPECT_EQ(half->size(), 3);
     EXPECT_EQ(half->rank(), me / 2);
     EXPECT_EQ(half->host(half->rank()), all.host(me));
@@ -129,7 +129,7 @@ TEST_P(Collectives, SubCommunicatorsAreGroupsOfTheirOwn) {
     EXPECT_THAT(a.to_doubles(), Each(me % 2 ? 1 + 3 + 5 : 0 + 2 + 4));
     EXPECT_THAT(b.to_doubles(), Each(150));
     EXPECT_THAT(c.to_doubles(), Each((me + 2) % 6));
-    const auto alone = half->split(half->rank());
+    const auto alone = half->split([](int r) { return r; });
     EXPECT_EQ(alone->size(), 1);
     alone->all_reduce(a).wait();
   });
@@ -201,7 +201,7 @@ Outcome busy_run(Scenario s, int sleep_seed) {
     const int me = w.comm->rank(), N = w.comm->size();
     Random random(static_cast<uint64_t>(sleep_seed), static_cast<uint64_t>(me));
     const Tensor x = input(me, 3000, DType::f32), y = floats(700, me), first = floats(1);
-    const auto pairs = w.comm->split(me / 2);
+    const auto pairs = w.comm->split([](int r) { return r / 2; });
     for (int step = 0; step < 6; ++step) {
       w.clock->spend(work(50'000), [&] {
         if (sleep_seed) std::this_thread::sleep_for(std::chrono::microseconds(random.below(1500)));

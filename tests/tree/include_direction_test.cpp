@@ -52,7 +52,7 @@ const std::map<std::string, Folders>& arrows() {
       {"settings", {"guard", "migration"}},
       {"evaluation", {"settings"}},
       {"progress", {"storage"}},
-      {"run", {"evaluation", "progress", "saving", "sim"}},
+      {"run", {"evaluation", "progress", "saving"}},
       {"doctor", {"settings", "launch"}},
       {"measure", {"settings", "sim"}},
       {"experiments", {"run", "measure"}},
@@ -63,7 +63,9 @@ const std::map<std::string, Folders>& arrows() {
       {"serve", {"batching", "http"}},
       {"library", {"batching", "run", "exporting"}},
       {"manual", {"base"}},
-      {"cli", {"demo", "doctor", "experiments", "exporting", "launch", "manual", "serve", "watch"}},
+      {"program", {"run"}},
+      {"cli", {"demo", "doctor", "exporting", "launch", "manual", "program", "serve", "watch"}},
+      {"laboratory", {"experiments", "manual", "program"}},
   };
   return kArrows;
 }
@@ -116,6 +118,15 @@ TEST(IncludeDirection, PointsOnlyDownward) {
     }
   }
   EXPECT_GT(files, 0) << "no sources under " << kSource;
+}
+
+// The laboratory is a program of its own: what is installed on a server, and what libstarling has, must not grow with it.
+TEST(IncludeDirection, TheProductDoesNotNeedTheLaboratory) {
+  const Folders laboratory{"sim", "measure", "experiments", "laboratory"};
+  for (const auto& [folder, below] : arrows()) {
+    if (laboratory.contains(folder)) continue;
+    for (const std::string& needed : reachable(folder)) EXPECT_FALSE(laboratory.contains(needed)) << folder << " needs " << needed;
+  }
 }
 
 TEST(IncludeDirection, KnowsEveryFolder) {

@@ -222,9 +222,9 @@ class MpiCommunicator : public Communicator {
   }
 
   // MPI_Comm_split would block the thread, so it begins only when all ranks have arrived: a late rank is named, and heartbeats continue.
-  std::unique_ptr<Communicator> split_off(int color) override {
+  std::unique_ptr<Communicator> split_off(const Colors& color) override {
     barrier().wait();
-    const auto task = std::make_shared<SplitTask>(*engine_, group_, color);
+    const auto task = std::make_shared<SplitTask>(*engine_, group_, color(rank()));
     begin(task).wait();
     auto part = std::make_unique<MpiCommunicator>(engine_, task->result());
     part->set_algorithm(algorithm());

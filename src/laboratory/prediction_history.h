@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/cluster.h"
+#include "laboratory/cluster.h"
 #include "measure/history.h"
 
 namespace starling {

@@ -1,4 +1,6 @@
 // Shared by the verbs: common options, the message for an unknown argument, the version text.
+#include "program/arguments.h"
+
 #include <zlib.h>
 #include <zstd.h>
 
@@ -17,14 +19,13 @@
 #include "base/error.h"
 #include "base/messages.h"
 #include "base/version.h"
-#include "cli/help.h"
-#include "cli/verbs.h"
 #include "comm/cards.h"
 #include "comm/world.h"
 #include "config/config.h"
 #include "config/meant_number.h"
 #include "config/suggestion.h"
 #include "migration/peer_names.h"
+#include "program/help.h"
 
 namespace starling {
 namespace {

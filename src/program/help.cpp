@@ -1,4 +1,4 @@
-#include "cli/help.h"
+#include "program/help.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -93,7 +93,8 @@ std::string VerbHelp::make_option_opts(const CLI::Option* option) const {
 }
 
 std::string VerbHelp::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
-  return mode == CLI::AppFormatMode::Sub ? make_expanded(app) : wrapped(whole_help(app, name, mode), help_columns());
+  if (mode == CLI::AppFormatMode::Sub) return make_expanded(app) + (app->get_footer().empty() ? "" : "  " + app->get_footer() + "\n");
+  return wrapped(whole_help(app, name, mode), help_columns());
 }
 
 std::string VerbHelp::whole_help(const CLI::App* app, const std::string& name, CLI::AppFormatMode mode) const {

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/stop_note.h"
-#include "cli/cluster.h"
-#include "cli/config_arguments.h"
 #include "experiments/race_screen.h"
+#include "laboratory/cluster.h"
+#include "program/config_arguments.h"
 
 namespace starling {
 namespace {
@@ -52,7 +52,7 @@ void run(const CLI::App& verb, const ConfigArguments& arguments, const TuneArgum
 }  // namespace
 
 void add_tune(CLI::App& app) {
-  auto* verb = app.add_subcommand("tune", "Find a better learning rate, batch, optimizer and dropout for a configuration by short runs");
+  auto* verb = add_verb(app, kTune);
   auto a = std::make_shared<TuneArguments>();
   const auto arguments = ConfigArguments::add_to(*verb);
   TuneOptions& o = a->options;

@@ -7,10 +7,10 @@
 #include "base/messages.h"
 #include "base/stop_note.h"
 #include "base/task_progress.h"
-#include "cli/cluster.h"
-#include "cli/config_arguments.h"
-#include "cli/prediction_history.h"
+#include "laboratory/cluster.h"
+#include "laboratory/prediction_history.h"
 #include "measure/layouts.h"
+#include "program/config_arguments.h"
 #include "settings/corpus_defaults.h"
 
 namespace starling {
@@ -172,7 +172,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  auto* verb = app.add_subcommand("plan", "Which ways to arrange workers fit into memory, and how fast each would be (simulated)");
+  auto* verb = add_verb(app, kPlan);
   const auto arguments = ConfigArguments::add_to(*verb);
   const auto cluster = ClusterArguments::add_to(*verb);
   auto a = std::make_shared<PlanArguments>();

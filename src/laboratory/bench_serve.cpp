@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <iostream>
 
-#include "cli/search_arguments.h"
-#include "cli/verbs.h"
 #include "data/line_reader.h"
+#include "laboratory/verbs.h"
 #include "measure/load.h"
+#include "program/search_arguments.h"
 
 namespace starling {
 namespace {

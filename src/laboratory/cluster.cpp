@@ -1,4 +1,4 @@
-#include "cli/cluster.h"
+#include "laboratory/cluster.h"
 
 #include <filesystem>
 #include <fstream>
@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text_files.h"
-#include "cli/help.h"
 #include "config/config.h"
+#include "program/help.h"
 
 namespace starling {
 namespace {

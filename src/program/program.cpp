@@ -1,7 +1,4 @@
-// The program `starling`: finds the verb, runs it, and is one of the three places where errors are caught. Exit status: 0 success, 1
-// internal error or out of memory, 2 wrong usage or configuration, 3 wrong data or a failed file operation, 4 a training diverged, 5
-// another rank was lost; a verb may return others.
-#include "cli/program.h"
+#include "program/program.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -14,41 +11,16 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
-#include <span>
 
 #include "base/error.h"
 #include "base/messages.h"
 #include "base/system_reason.h"
-#include "cli/help.h"
-#include "cli/verbs.h"
 #include "comm/world.h"
+#include "program/arguments.h"
+#include "program/help.h"
 
 namespace starling {
 namespace {
-
-void add_verbs(CLI::App& app, const std::vector<std::string>& behind_dashes) {
-  add_train(app);
-  add_launch(app, behind_dashes);
-  add_simulate(app);
-  add_plan(app);
-  add_race(app);
-  add_tune(app);
-  add_translate(app);
-  add_serve(app);
-  add_watch(app);
-  add_doctor(app);
-  add_tune_search(app);
-  add_calibrate(app);
-  add_score(app);
-  add_evaluate(app);
-  add_average(app);
-  add_quantize(app);
-  add_import(app);
-  add_export(app);
-  add_bench(app);
-  add_demo_corpus(app);
-  add_manual(app);
-}
 
 // Opens standard streams that the caller closed on /dev/null. Otherwise the next file opened, such as a checkpoint, would take their place.
 void fill_standard_streams() {
@@ -57,15 +29,6 @@ void fill_standard_streams() {
       if (open("/dev/null", O_RDWR) < 0) _exit(1);
     }
   }
-}
-
-// Limits spinning in OpenMP. Its threads spin for milliseconds by default while they wait for each other. On an idle machine that gains
-// nothing here, and next to other programs it slows training tenfold or more. The OpenMP runtime reads the setting before main, so the
-// program restarts itself.
-void limit_spinning(char** argv) {
-  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
-  setenv("GOMP_SPINCOUNT", "1000", 1);
-  execv("/proc/self/exe", argv);  // returns only if /proc is missing; spinning then remains as it is
 }
 
 // When the reader of the output has gone, exits with the status that shells report for it. Training ignores the signal.
@@ -157,21 +120,26 @@ int fail(int status, std::string_view message) {
   return give_up(status);
 }
 
-int guarded_main(std::span<char* const> arguments) {
+int run_verb(const VerbProgram& program, const std::vector<std::string>& arguments) {
+  CLI::App app(program.text, "starling");
+  app.set_version_flag("-V,-v,--version", version_text, "Print version, processor and libraries");
+  app.require_subcommand(0, 1);
+  add_help(app);
+  app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
+  program.add_verbs(app, arguments);
+  app.footer("'starling help VERB' explains a verb, 'starling help VERB --all' everything that it knows.");
+  if (arguments.empty()) {
+    tell("{}", app.help());
+    return 2;
+  }
+  return run(app, help_as_option(arguments));
+}
+
+}  // namespace
+
+int status_of(const std::function<int()>& body) {
   try {
-    CLI::App app("Starling trains neural machine translation models and translates with them.", "starling");
-    app.set_version_flag("-V,-v,--version", version_text, "Print version, processor and libraries");
-    app.require_subcommand(0, 1);
-    add_help(app);
-    app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
-    const auto dashes = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
-    add_verbs(app, {dashes == arguments.end() ? dashes : dashes + 1, arguments.end()});
-    app.footer("'starling help VERB' explains a verb, 'starling help VERB --all' everything that it knows.");
-    if (arguments.empty()) {
-      tell("{}", app.help());
-      return 2;
-    }
-    return run(app, help_as_option({arguments.begin(), arguments.end()}));
+    return body();
   } catch (const ConfigError& e) {
     return fail(2, e.what());
   } catch (const DataError& e) {
@@ -189,15 +157,21 @@ int guarded_main(std::span<char* const> arguments) {
   }
 }
 
-}  // namespace
+// OpenMP's threads spin for milliseconds by default while they wait for each other. On an idle machine that gains nothing here, and next to
+// other programs it slows training tenfold or more. The OpenMP runtime reads the setting before main.
+bool limit_spinning() {
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return false;
+  setenv("GOMP_SPINCOUNT", "1000", 1);
+  return true;
+}
 
-int run_program(int argc, char** argv) {
-  limit_spinning(argv);
-  prctl(PR_SET_NAME, "starling");  // the name in ps and top; after the restart it would be "exe"
+int run_program(const VerbProgram& program, int argc, char** argv) {
+  if (limit_spinning()) execv("/proc/self/exe", argv);  // returns only if /proc is missing; spinning then remains as it is
+  prctl(PR_SET_NAME, "starling");                       // the name in ps and top; after the restart it would be "exe"
   fill_standard_streams();
   std::signal(SIGPIPE, leave_quietly);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails with an error instead of killing the process
-  return guarded_main({argv + std::min(argc, 1), argv + argc});
+  return status_of([&] { return run_verb(program, {argv + std::min(argc, 1), argv + argc}); });
 }
 
 }  // namespace starling

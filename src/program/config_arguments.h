@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/verbs.h"
+#include "program/arguments.h"
 #include "run/fine_tuning.h"
 #include "settings/config.h"
 

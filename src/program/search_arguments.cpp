@@ -1,12 +1,12 @@
-#include "cli/search_arguments.h"
+#include "program/search_arguments.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/duration.h"
-#include "cli/help.h"
 #include "config/config.h"
+#include "program/help.h"
 
 namespace starling {
 

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/stop_note.h"
-#include "cli/cluster.h"
-#include "cli/verbs.h"
 #include "experiments/race_screen.h"
+#include "laboratory/cluster.h"
+#include "laboratory/verbs.h"
 
 namespace starling {
 namespace {
@@ -55,7 +55,7 @@ void run(const RaceArguments& arguments) {
 }  // namespace
 
 void add_race(CLI::App& app) {
-  auto* verb = app.add_subcommand("race", "Compare strategies side by side on simulated clusters: real gradients, virtual time");
+  auto* verb = add_verb(app, kRace);
   auto a = std::make_shared<RaceArguments>();
   verb->add_option("recipe", a->recipe, "The recipe, YAML; see docs/guides/race.md")->required()->type_name("FILE");
   verb->add_option("-o,--output", a->output, "Race directory, in place of the recipe's race.output")->type_name("DIRECTORY");

@@ -3,10 +3,10 @@
 
 #include <iostream>
 
-#include "cli/search_arguments.h"
-#include "cli/verbs.h"
 #include "data/line_reader.h"
+#include "laboratory/verbs.h"
 #include "measure/bench_report.h"
+#include "program/search_arguments.h"
 
 namespace starling {
 namespace {
@@ -82,7 +82,7 @@ void add_common(CLI::App* sub, BenchArguments& a) {
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  auto* bench = app.add_subcommand("bench", "measure training, translating or preparing data against the machine's own limits");
+  auto* bench = add_verb(app, kBench);
   bench->require_subcommand(1);
   auto a = std::make_shared<BenchArguments>();
   auto* train = bench->add_subcommand("train", "throughput and efficiency of training on synthetic sentences, with a profile by operation");

@@ -1,7 +1,7 @@
-#include "cli/config_arguments.h"
+#include "program/config_arguments.h"
 
 #include "base/error.h"
-#include "cli/help.h"
+#include "program/help.h"
 
 namespace starling {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/prediction_history.h"
+#include "laboratory/prediction_history.h"
 
 #include <fmt/chrono.h>
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "cli/verbs.h"
+#include "laboratory/verbs.h"
 
 namespace starling {
 namespace {

@@ -8,11 +8,11 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "cli/cluster.h"
-#include "cli/config_arguments.h"
 #include "evaluation/text_roles.h"
 #include "experiments/throughput.h"
+#include "laboratory/cluster.h"
 #include "measure/forecast.h"
+#include "program/config_arguments.h"
 #include "run/run_directory.h"
 #include "run/trainer.h"
 #include "storage/outputs.h"
@@ -83,7 +83,7 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
 }  // namespace
 
 void add_simulate(CLI::App& app) {
-  auto* verb = app.add_subcommand("simulate", "Train on a simulated cluster: real gradients, virtual time");
+  auto* verb = add_verb(app, kSimulate);
   const auto arguments = ConfigArguments::add_to(*verb);
   const auto cluster = ClusterArguments::add_to(*verb);
   auto trace = std::make_shared<std::string>();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/verbs.h"
+#include "laboratory/verbs.h"
 #include "measure/machine_rates.h"
 #include "settings/config.h"
 #include "sim/simulate.h"
