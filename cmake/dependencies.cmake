@@ -36,10 +36,12 @@ if(NOT ZSTD_LIBRARY OR NOT ZSTD_INCLUDE)
   starling_missing(zstd libzstd-dev)
 endif()
 
-# The server: HTTP, which language a text is in, and the client that measures servers.
-find_package(CURL QUIET)
-if(NOT CURL_FOUND)
-  starling_missing(libcurl libcurl4-openssl-dev)
+# The server: HTTP, and which language a text is in. Clients that test and measure servers are not installed.
+if(STARLING_TESTS OR STARLING_BENCH)
+  find_package(CURL QUIET)
+  if(NOT CURL_FOUND)
+    starling_missing(libcurl libcurl4-openssl-dev)
+  endif()
 endif()
 find_library(MICROHTTPD_LIBRARY microhttpd)
 find_path(MICROHTTPD_INCLUDE microhttpd.h)

@@ -18,7 +18,7 @@ packages=(
   libyaml-dev             # messages in YAML
   libre2-dev              # placeholders by regular expressions
   libgtest-dev libgmock-dev  # tests
-  libcurl4-openssl-dev    # bench serve, tests of the server
+  libcurl4-openssl-dev    # tests of the server, bench_serve
   libopenmpi-dev openmpi-bin  # training with several processes
   libmecab2 mecab-ipadic-utf8  # tests of the tokenizer ja-mecab; not needed to build
   iproute2                # the test between network namespaces (tools/network.sh)

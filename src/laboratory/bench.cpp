@@ -12,7 +12,7 @@ namespace starling {
 namespace {
 
 struct BenchArguments {
-  std::string preset = "transformer-base", precision = "auto", device = "auto", format = "text", model, input, optimizer = "adam", predict;
+  std::string preset = "transformer-base", precision = "auto", device = "auto", format = "text", model, input, optimizer = "adam";
   int64_t vocabulary = 0, batch_tokens = 4000, train_sentences = 0, mean_length = 28, batch_sentences = 64, output_length = 0;
   std::vector<int64_t> beams{1, 4};
   std::vector<std::string> precisions{"auto"};
@@ -38,7 +38,6 @@ void run_train_bench(const BenchArguments& a) {
   o.mean_length = a.mean_length;
   o.seconds = a.seconds;
   o.batch_sentences = a.train_sentences;
-  if (!a.predict.empty()) return print(std::cout, predict_step(o, a.predict), a.format);
   print(std::cout, bench_train(o), a.format);
 }
 
@@ -95,10 +94,6 @@ void add_bench(CLI::App& app) {
   train->add_option("--optimizer", a->optimizer, "adam or muon")->check(CLI::IsMember({"adam", "muon"}))->capture_default_str();
   train->add_option("--mean-length", a->mean_length, "mean sentence length, tokens")->check(CLI::Range(2, 100))->capture_default_str();
   train->add_option("--seconds", a->seconds, "of measured steps")->transform(duration_range(0.1, 3600))->capture_default_str();
-  train
-      ->add_option("--predict", a->predict,
-                   "predicts how long an update takes on a card that this machine does not have; measures nothing (docs/guides/gpu.md)")
-      ->check(CLI::IsMember({"h200", "h100", "a100"}));
   train->callback([a] { run_train_bench(*a); });
   auto* translate = bench->add_subcommand("translate", "speed of decoding: batches on all threads, single sentences on one");
   add_common(translate, *a);
@@ -119,8 +114,7 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   translate->callback([a] { run_translate_bench(*a); });
   add_bench_distributed(*bench);
-  add_bench_data(*bench);
-  add_bench_serve(*bench);
+  add_bench_vocabulary(*bench);
   auto* limits = bench->add_subcommand("limits", "matrix products and memory alone: what the others are measured against");
   add_machine(limits, *a);
   add_precision(limits, *a);

@@ -12,7 +12,6 @@ void add_race(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_bench_distributed(CLI::App& bench);  // subcommands of bench
-void add_bench_data(CLI::App& bench);
-void add_bench_serve(CLI::App& bench);
+void add_bench_vocabulary(CLI::App& bench);
 
 }  // namespace starling

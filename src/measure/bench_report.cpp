@@ -74,37 +74,6 @@ void print(std::ostream& out, const BenchTrainResult& r, const std::string& form
   out << fmt::format("  {:8.2f} ms {:5.1f} %  everything else\n", step - sum, 100 * (step - sum) / step);
 }
 
-void print(std::ostream& out, const PredictedStep& s, const std::string& format) {
-  if (format == "json") {
-    OrderedJson ops = OrderedJson::array();
-    for (const PredictedOp& op : s.ops)
-      ops.push_back({{"name", op.name},
-                     {"calls", op.calls},
-                     {"gflop", op.flops / 1e9},
-                     {"mbytes", op.bytes / 1e6},
-                     {"floor_ms", 1e3 * op.floor_seconds},
-                     {"ms", 1e3 * op.seconds}});
-    out << OrderedJson{{"predicted_for", s.card},
-                       {"step_ms", 1e3 * s.seconds},
-                       {"floor_ms", 1e3 * s.floor_seconds},
-                       {"target_tokens_per_second", s.target_tokens_per_second},
-                       {"share_of_product_rate", s.flops / s.product_rate / s.seconds},
-                       {"ops", ops}}
-               .dump(1)
-        << "\n";
-    return;
-  }
-  out << fmt::format("predicted for      {}\n", s.card);
-  out << fmt::format("step               {:.1f} ms expected, {:.1f} ms at the card's rates (the floor)\n", 1e3 * s.seconds,
-                     1e3 * s.floor_seconds);
-  out << fmt::format("throughput         {:.0f} target tokens/s, {:.2f} of the product rate\n\n", s.target_tokens_per_second,
-                     s.flops / s.product_rate / s.seconds);
-  out << "  expected     floor      GFLOP        MB  calls\n";
-  for (const PredictedOp& op : s.ops)
-    out << fmt::format("  {:5.2f} ms  {:5.2f} ms  {:9.1f}  {:8.1f}  {:5.0f}  {}\n", 1e3 * op.seconds, 1e3 * op.floor_seconds,
-                       op.flops / 1e9, op.bytes / 1e6, op.calls, op.name);
-}
-
 void print(std::ostream& out, const BenchTranslateResult& r, int64_t batch_sentences, const std::string& format) {
   if (format == "json") {
     OrderedJson rows = OrderedJson::array();

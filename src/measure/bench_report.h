@@ -6,13 +6,11 @@
 #include <string>
 
 #include "measure/bench_translate.h"
-#include "measure/predict_step.h"
 
 namespace starling {
 
 /// `format` is "text" or "json".
 void print(std::ostream& out, const BenchTrainResult& result, const std::string& format);
-void print(std::ostream& out, const PredictedStep& step, const std::string& format);
 void print(std::ostream& out, const BenchTranslateResult& result, int64_t batch_sentences, const std::string& format);
 void print(std::ostream& out, const BenchLimits& limits, const std::string& format);
 

@@ -14,7 +14,7 @@ inline constexpr LaboratoryVerb kPlan{"plan", "Which ways to arrange workers fit
 inline constexpr LaboratoryVerb kRace{"race", "Compare strategies side by side on simulated clusters: real gradients, virtual time"};
 inline constexpr LaboratoryVerb kTune{"tune",
                                       "Find a better learning rate, batch, optimizer and dropout for a configuration by short runs"};
-inline constexpr LaboratoryVerb kBench{"bench", "measure training, translating or preparing data against the machine's own limits"};
+inline constexpr LaboratoryVerb kBench{"bench", "measure training and translating against the machine's own limits"};
 inline constexpr LaboratoryVerb kLaboratoryVerbs[] = {kSimulate, kPlan, kRace, kTune, kBench};
 
 inline bool is_laboratory_verb(const std::string& word) {

@@ -218,7 +218,7 @@ TEST_F(NamesTest, HelpIsPlain) {
   EXPECT_THAT(run("help").text, HasSubstr("Usage: starling [OPTIONS] [VERB]"));
   EXPECT_THAT(run("help").text, HasSubstr("\nVerbs:\n"));
   for (const char* verb :
-       {"", "train", "translate", "tune-search", "score", "evaluate", "average", "quantize", "bench", "bench data", "launch"}) {
+       {"", "train", "translate", "tune-search", "score", "evaluate", "average", "quantize", "bench", "bench vocabulary", "launch"}) {
     const std::string text = run(std::string("help ") + verb + " --all").text;
     for (const char* remnant : {"INT", "TEXT:", "FLOAT", "REQUIRED", "Excludes", "Needs", "ubcommand", "SUBCOMMAND", "Positionals", "=["})
       EXPECT_THAT(text, Not(HasSubstr(remnant))) << verb;

@@ -257,7 +257,6 @@ TEST_F(Refusals, WhatBelongsToARun) {
        2,
        {"--trace run/config.yml belongs to the run"}},
       {"bench distributed --cluster cluster.yml --write-cluster run/config.yml", 2, {"--write-cluster run/config.yml belongs to the run"}},
-      {"bench data --pairs 1000 --output run", 2, {"--output run: belongs to a run or a race"}},
       {"demo-corpus --output run/data", 2, {"belongs to the run"}},
       {"train -c train.yml --train.output run/data", 2, {"train.output run/data belongs to the run"}},
       {"train -c train.yml --train.output race", 2, {"train.output race: this is the directory of a race"}},

@@ -42,11 +42,7 @@ TEST_F(TrainRefusals, OfARunThatIsThereChangeNothing) {
   write_texts();
   ASSERT_EQ(run(std::string(kTrain) + kText + "--train.output run").status, 0);
   const std::string model = path("run/checkpoints/step-00000002");
-  std::filesystem::create_directory(path("made"));
-  std::filesystem::copy(path("run/vocab.spm"), path("made/vocab.spm"));
-  expect_refused(
-      "", {{"train --train.output run", "to continue the run in run: starling train run/config.yml"},
-           {"bench data --output made --pairs 1000 --vocabulary 1000", "made has a vocabulary of 40 pieces; ask for --vocabulary 40"}});
+  expect_refused("", {{"train --train.output run", "to continue the run in run: starling train run/config.yml"}});
   expect_refused(
       "train -c run/config.yml --train.max-steps 3 ",
       {{"--data.source other", "data or filters (then data.train.0.source: a, now data.train.0.source: other); restore"},

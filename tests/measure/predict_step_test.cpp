@@ -1,5 +1,5 @@
 // Operations and bytes of an update that is only counted, beside what the shapes of its model say.
-#include "measure/predict_step.h"
+#include "bench/predict_step.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The load that bench serve makes: every request is counted once, at the asked rate, whatever the server does.
-#include "measure/load.h"
+// The load that bench_serve makes: every request is counted once, at the asked rate, whatever the server does.
+#include "bench/load.h"
 
 #include <gmock/gmock.h>
 

@@ -346,9 +346,9 @@ TEST_F(ServeProgram, IsMeasuredBesideAnother) {
   start("--model en-de=" + kModel + " --access-log ''");
   const std::string address = url("");
   write("text", "a house\n\nthe dog runs\n");
-  const ShellOutcome o = run(fmt::format(
-      "bench serve --url {0} --url {0}/ --source en --target de --input text --rounds 3 --seconds 0.2 --lone 3 --clients 2 --load 0.5",
-      address));
+  const ShellOutcome o = run_shell(
+      fmt::format("{1} --url {0} --url {0}/ --source en --target de --input {2} --rounds 3 --seconds 0.2 --lone 3 --clients 2 --load 0.5",
+                  address, STARLING_BENCH_SERVE, path("text")));
   EXPECT_EQ(o.status, 0) << o.text;
   const std::string table = "    load   requests/s [^\n]*\n    lone [^\n]*\n    full [^\n]*\n    50 % [^\n]*\n";
   const std::string block = "medians of 3 rounds, " + address + "\n" + table;

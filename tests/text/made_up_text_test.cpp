@@ -1,5 +1,5 @@
 // Text for measurements: the same for the same seed, and varied enough that no cache makes it look easy.
-#include "text/made_up_text.h"
+#include "bench/made_up_text.h"
 
 #include <gtest/gtest.h>
 

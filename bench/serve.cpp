@@ -1,10 +1,13 @@
-// The verb `starling bench serve`: measures how a translation server behaves under load, at fractions of its capacity.
+// Measures how a translation server behaves under load, at fractions of its capacity: any server with LibreTranslate's interface.
+// `bench_serve --help` lists its options (docs/guides/serving.md).
 #include <algorithm>
 #include <iostream>
 
+#include "base/error.h"
+#include "bench/load.h"
 #include "data/line_reader.h"
-#include "laboratory/verbs.h"
-#include "measure/load.h"
+#include "program/help.h"
+#include "program/program.h"
 #include "program/search_arguments.h"
 
 namespace starling {
@@ -118,39 +121,41 @@ void run(BenchServeArguments& a) {
 }
 
 }  // namespace
+}  // namespace starling
 
-void add_bench_serve(CLI::App& bench) {
-  auto* sub = bench.add_subcommand(
-      "serve", "a translation server under load: requests of one sentence that come by chance, at shares of what it can do");
-  auto a = std::make_shared<BenchServeArguments>();
-  sub->add_option("--url", a->urls, "any server with LibreTranslate's interface; several are measured in turn")->capture_default_str();
-  sub->add_option("--source", a->target.source, "language code of the sentences")->required();
-  sub->add_option("--target", a->target.target, "language code of the translations")->required();
-  sub->add_option("--input", a->input, "text with one sentence a line, which are sent in turn; a server may remember those it has had")
+int main(int argc, char** argv) {
+  using namespace starling;
+  CLI::App app("A translation server under load: requests of one sentence that come by chance, at shares of what it can do.");
+  add_help(app);
+  BenchServeArguments a;
+  app.add_option("--url", a.urls, "any server with LibreTranslate's interface; several are measured in turn")->capture_default_str();
+  app.add_option("--source", a.target.source, "language code of the sentences")->required();
+  app.add_option("--target", a.target.target, "language code of the translations")->required();
+  app.add_option("--input", a.input, "text with one sentence a line, which are sent in turn; a server may remember those it has had")
       ->required();
-  sub->add_option("--api-key", a->target.key, "what the server asks for");
-  sub->add_option("--clients", a->target.clients, "that ask again at once, when the capacity is measured")
+  app.add_option("--api-key", a.target.key, "what the server asks for");
+  app.add_option("--clients", a.target.clients, "that ask again at once, when the capacity is measured")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  sub->add_option("--seconds", a->seconds, "of each load")->transform(duration_range(0.1, 86400))->capture_default_str();
-  sub->add_option("--load", a->shares, "shares of the capacity")->check(real_range(0.001, 100))->capture_default_str();
-  sub->add_option("--capacity", a->capacity, "requests a second; 0: what the clients get when each asks again at once")
+  app.add_option("--seconds", a.seconds, "of each load")->transform(duration_range(0.1, 86400))->capture_default_str();
+  app.add_option("--load", a.shares, "shares of the capacity")->check(real_range(0.001, 100))->capture_default_str();
+  app.add_option("--capacity", a.capacity, "requests a second; 0: what the clients get when each asks again at once")
       ->check(real_range(0, 1e9))
       ->capture_default_str();
-  sub->add_option("--deadline", a->deadline, "within which an answer counts as goodput, seconds")
+  app.add_option("--deadline", a.deadline, "within which an answer counts as goodput, seconds")
       ->transform(duration_range(0.001, 86400))
       ->capture_default_str();
-  sub->add_option("--lone", a->lone, "requests one after the other, for comparison")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  sub->add_option("--beside", a->beside, "another client asks for so many sentences at once, again and again; 0: none")
+  app.add_option("--lone", a.lone, "requests one after the other, for comparison")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  app.add_option("--beside", a.beside, "another client asks for so many sentences at once, again and again; 0: none")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  sub->add_option("--rounds", a->rounds, "of all loads; the medians are printed at the end")
+  app.add_option("--rounds", a.rounds, "of all loads; the medians are printed at the end")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  sub->add_option("--seed", a->seed, "of the times")->capture_default_str();
-  sub->callback([a] { run(*a); });
+  app.add_option("--seed", a.seed, "of the times")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  return status_of([&] {
+    run(a);
+    return 0;
+  });
 }
-
-}  // namespace starling

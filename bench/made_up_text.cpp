@@ -1,4 +1,4 @@
-#include "text/made_up_text.h"
+#include "bench/made_up_text.h"
 
 #include <algorithm>
 #include <cmath>

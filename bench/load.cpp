@@ -1,4 +1,4 @@
-#include "measure/load.h"
+#include "bench/load.h"
 
 #include <curl/curl.h>
 

@@ -1,4 +1,4 @@
-#include "measure/predict_step.h"
+#include "bench/predict_step.h"
 
 #include <algorithm>
 #include <array>
