@@ -38,7 +38,7 @@ void run_train_bench(const BenchArguments& a) {
   o.mean_length = a.mean_length;
   o.seconds = a.seconds;
   o.batch_sentences = a.train_sentences;
-  print(std::cout, bench_train(o), a.format);
+  findings(bench_train(o)).print(std::cout, a.format);
 }
 
 void run_translate_bench(const BenchArguments& a) {
@@ -55,11 +55,10 @@ void run_translate_bench(const BenchArguments& a) {
   LineReader reader(a.input);
   for (std::string_view line; reader.next(line);) o.sources.emplace_back(line);
   if (o.sources.empty()) throw DataError(fmt::format("{}: no sentences; name a file of source text with --input", a.input));
-  const BenchTranslateResult r = bench_translate(o);
-  print(std::cout, r, a.batch_sentences, a.format);
+  findings(bench_translate(o), a.batch_sentences).print(std::cout, a.format);
 }
 
-void run_limits_bench(const BenchArguments& a) { print(std::cout, bench_limits(a.device, a.precision, a.threads), a.format); }
+void run_limits_bench(const BenchArguments& a) { findings(bench_limits(a.device, a.precision, a.threads)).print(std::cout, a.format); }
 
 void add_machine(CLI::App* sub, BenchArguments& a) {
   add_device_option(*sub, a.device);

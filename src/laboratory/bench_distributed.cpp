@@ -2,7 +2,6 @@
 #include "measure/bench_distributed.h"
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "base/counted.h"
 #include "base/error.h"
@@ -10,6 +9,7 @@
 #include "base/range.h"
 #include "config/config.h"
 #include "laboratory/cluster.h"
+#include "measure/bench_report.h"
 #include "measure/forecast.h"
 #include "measure/history.h"
 #include "measure/time_layout.h"
@@ -21,44 +21,12 @@
 namespace starling {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The sections of a configuration that can be set here.
 std::vector<ConfigSection> sections_of(ModelConfig& model, StrategyOptions& strategy, ParallelOptions& parallel) {
   std::vector<ConfigSection> all = config_sections("strategy", "Several workers", strategy);
   all.push_back(config_section("parallel", "A model divided among several ranks", parallel));
   all.push_back(config_section("model", "Architecture", model));
   return all;
-}
-
-Json to_json(const BenchDistributedResult& r, bool simulated) {
-  return {{"simulated", simulated},
-          {"machine", r.machine},
-          {"strategy", r.strategy},
-          {"ranks", r.ranks},
-          {"workers", r.workers},
-          {"parameters", r.parameters},
-          {"gradient_mib", static_cast<double>(r.gradient_bytes) / (1 << 20)},
-          {"steps", r.steps},
-          {"tokens_per_step", r.tokens_per_step},
-          {"alone_ms", 1e3 * r.alone},
-          {"local_ms", 1e3 * r.local},
-          {"forward_ms", 1e3 * r.forward},
-          {"backward_ms", 1e3 * r.backward},
-          {"exchange_ms", 1e3 * r.exchange},
-          {"last_bucket_ms", 1e3 * r.last_bucket},
-          {"blocking_ms", 1e3 * r.blocking},
-          {"overlapped_ms", 1e3 * r.overlapped},
-          {"ideal_ms", 1e3 * r.ideal},
-          {"pipeline_ms", 1e3 * r.pipeline},
-          {"speedup", r.alone / r.overlapped * r.workers},
-          {"ratio_r", r.exchange / r.alone},
-          {"product_gflops_alone", r.product_rate_alone / 1e9},
-          {"product_gflops_together", r.product_rate_together / 1e9},
-          {"latency_us", 1e6 * r.latency_s},
-          {"bandwidth_gbit_s", 8e-9 * r.bandwidth},
-          {"bytes_sent", r.bytes_sent},
-          {"waited_s", r.waited}};
 }
 
 // Prints a line that is not part of the result: on standard error if standard output is JSON.
@@ -69,34 +37,49 @@ void say_beside(const std::string& format, const std::string& line) {
     std::cout << line << std::endl;
 }
 
-void print(const BenchDistributedResult& r, bool simulated) {
+Findings findings(const BenchDistributedResult& r, bool simulated) {
   const auto ms = [](double s) { return fmt::format("{:.1f} ms", 1e3 * s); };
-  const auto line = [](const std::string& name, const std::string& value) { std::cout << fmt::format("{:<19}{}\n", name, value); };
-  if (simulated) line("simulated", "times are those of the model, not of this machine");
-  line("machine", r.machine);
-  line("model", fmt::format("{:.2f} M parameters, gradient {:.1f} MiB", static_cast<double>(r.parameters) / 1e6,
-                            static_cast<double>(r.gradient_bytes) / (1 << 20)));
-  line("step, one alone", fmt::format("{} ({:.0f} target tokens/s)", ms(r.alone), r.tokens_per_step / r.workers / r.alone));
-  line("step, all apart",
-       fmt::format("{}: forward {}, backward {}; {:.3f} of the rate alone", ms(r.local), ms(r.forward), ms(r.backward), r.alone / r.local));
-  if (r.product_rate_alone > 0)
-    line("matrix products", fmt::format("{:.0f} GFLOP/s per rank alone, {:.0f} all at once: {:.3f}", r.product_rate_alone / 1e9,
-                                        r.product_rate_together / 1e9, r.product_rate_together / r.product_rate_alone));
-  if (r.ranks == 1) return;
-  line("link", fmt::format("{:.1f} us, {:.2f} Gbit/s", 1e6 * r.latency_s, 8e-9 * r.bandwidth));
-  line("strategy", r.strategy);
-  line("all-reduce alone",
-       fmt::format("{} for the whole gradient, dense: r = {:.2f} of a step's computing", ms(r.exchange), r.exchange / r.alone));
-  line("step, blocking", ms(r.blocking));
-  line("step, overlapped",
-       fmt::format("{} ({:.0f} target tokens/s): {:.2f}x one rank alone, {:.3f} of {}", ms(r.overlapped), r.tokens_per_step / r.overlapped,
-                   r.workers * r.alone / r.overlapped, r.alone / r.overlapped, r.workers));
-  line("ideal", fmt::format("{} = forward + max(backward, all-reduce) + last bucket + update; measured is {:.3f} of it; buckets in turn {}",
-                            ms(r.ideal), r.overlapped / r.ideal, ms(r.pipeline)));
+  const bool several = r.ranks > 1;
   double most = 0, waited = 0;
   for (const double b : r.bytes_sent) most = std::max(most, b);
   for (const double w : r.waited) waited += w / static_cast<double>(r.waited.size());
-  line("sent per step", fmt::format("{:.2f} MiB by the rank that sends most; ranks waited {} on average", most / (1 << 20), ms(waited)));
+  Findings found;
+  found.line("simulated", "times are those of the model, not of this machine", {{"simulated", simulated}}, simulated);
+  found.line("machine", r.machine, {{"machine", r.machine}, {"ranks", r.ranks}, {"workers", r.workers}});
+  found.line("model",
+             fmt::format("{:.2f} M parameters, gradient {:.1f} MiB", static_cast<double>(r.parameters) / 1e6,
+                         static_cast<double>(r.gradient_bytes) / (1 << 20)),
+             {{"parameters", r.parameters}, {"gradient_mib", static_cast<double>(r.gradient_bytes) / (1 << 20)}});
+  found.line("step, one alone", fmt::format("{} ({:.0f} target tokens/s)", ms(r.alone), r.tokens_per_step / r.workers / r.alone),
+             {{"steps", r.steps}, {"tokens_per_step", r.tokens_per_step}, {"alone_ms", 1e3 * r.alone}});
+  found.line(
+      "step, all apart",
+      fmt::format("{}: forward {}, backward {}; {:.3f} of the rate alone", ms(r.local), ms(r.forward), ms(r.backward), r.alone / r.local),
+      {{"local_ms", 1e3 * r.local}, {"forward_ms", 1e3 * r.forward}, {"backward_ms", 1e3 * r.backward}});
+  found.line("matrix products",
+             fmt::format("{:.0f} GFLOP/s per rank alone, {:.0f} all at once: {:.3f}", r.product_rate_alone / 1e9,
+                         r.product_rate_together / 1e9, r.product_rate_together / r.product_rate_alone),
+             {{"product_gflops_alone", r.product_rate_alone / 1e9}, {"product_gflops_together", r.product_rate_together / 1e9}},
+             r.product_rate_alone > 0);
+  found.line("link", fmt::format("{:.1f} us, {:.2f} Gbit/s", 1e6 * r.latency_s, 8e-9 * r.bandwidth),
+             {{"latency_us", 1e6 * r.latency_s}, {"bandwidth_gbit_s", 8e-9 * r.bandwidth}}, several);
+  found.line("strategy", r.strategy, {{"strategy", r.strategy}}, several);
+  found.line("all-reduce alone",
+             fmt::format("{} for the whole gradient, dense: r = {:.2f} of a step's computing", ms(r.exchange), r.exchange / r.alone),
+             {{"exchange_ms", 1e3 * r.exchange}, {"last_bucket_ms", 1e3 * r.last_bucket}, {"ratio_r", r.exchange / r.alone}}, several);
+  found.line("step, blocking", ms(r.blocking), {{"blocking_ms", 1e3 * r.blocking}}, several);
+  found.line("step, overlapped",
+             fmt::format("{} ({:.0f} target tokens/s): {:.2f}x one rank alone, {:.3f} of {}", ms(r.overlapped),
+                         r.tokens_per_step / r.overlapped, r.workers * r.alone / r.overlapped, r.alone / r.overlapped, r.workers),
+             {{"overlapped_ms", 1e3 * r.overlapped}, {"speedup", r.alone / r.overlapped * r.workers}}, several);
+  found.line("ideal",
+             fmt::format("{} = forward + max(backward, all-reduce) + last bucket + update; measured is {:.3f} of it; buckets in turn {}",
+                         ms(r.ideal), r.overlapped / r.ideal, ms(r.pipeline)),
+             {{"ideal_ms", 1e3 * r.ideal}, {"pipeline_ms", 1e3 * r.pipeline}}, several);
+  found.line("sent per step",
+             fmt::format("{:.2f} MiB by the rank that sends most; ranks waited {} on average", most / (1 << 20), ms(waited)),
+             {{"bytes_sent", r.bytes_sent}, {"waited_s", r.waited}}, several);
+  return found;
 }
 
 struct DistributedArguments {
@@ -111,25 +94,31 @@ struct DistributedArguments {
 
 // sure: of a simulated result with measured rates, else null.
 void print_layout(const LayoutResult& r, const std::string& format, bool simulated, const Certainty* sure) {
-  if (format == "json") {
-    Json json{{"simulated", simulated},         {"ranks", r.ranks},           {"stages", r.stages},
-              {"replicas", r.replicas},         {"parameters", r.parameters}, {"step_ms", 1e3 * r.seconds},
-              {"tokens_per_step", r.tokens},    {"micro_batches", r.passes},  {"bubble", r.bubble},
-              {"even_bubble", r.even_bubble()}, {"shards", r.shards}};
-    if (!r.disturbance.empty()) json["disturbance"] = r.disturbance;
-    if (sure) json.update({{"step_ms_low", 1e3 * r.seconds * sure->low}, {"step_ms_high", 1e3 * r.seconds * sure->high}});
-    for (size_t i = 0; i < r.memory.size(); ++i)
-      json["memory_mib"].push_back(r.memory[i].total() / (1 << 20)), json["activations_mib"].push_back(r.memory[i].activations / (1 << 20));
-    std::cout << json.dump(1) << "\n";
-    return;
-  }
-  std::cout << fmt::format(
-                   "{}{} of {} rank{} each; step {:.1f} ms{}, {:.0f} target tokens/s\n", simulated ? "simulated: " : "",
-                   counted(r.replicas, "replica"), r.ranks / r.replicas, r.ranks == r.replicas ? "" : "s", 1e3 * r.seconds,
-                   sure ? fmt::format(" ({:.1f} to {:.1f} in nine of ten cases)", 1e3 * r.seconds * sure->low, 1e3 * r.seconds * sure->high)
-                        : "",
-                   r.tokens_per_second())
-            << layout_text(r) << (r.disturbance.empty() ? "" : fmt::format("warning: this measurement was disturbed: {}\n", r.disturbance));
+  const double ms = 1e3 * r.seconds;
+  const double low = sure ? ms * sure->low : 0, high = sure ? ms * sure->high : 0;
+  Findings found;
+  found.only_json({{"simulated", simulated},
+                   {"ranks", r.ranks},
+                   {"stages", r.stages},
+                   {"replicas", r.replicas},
+                   {"parameters", r.parameters},
+                   {"step_ms", ms},
+                   {"tokens_per_step", r.tokens},
+                   {"micro_batches", r.passes},
+                   {"bubble", r.bubble},
+                   {"even_bubble", r.even_bubble()},
+                   {"shards", r.shards}});
+  found.only_text(fmt::format("{}{} of {} rank{} each; step {:.1f} ms{}, {:.0f} target tokens/s\n", simulated ? "simulated: " : "",
+                              counted(r.replicas, "replica"), r.ranks / r.replicas, r.ranks == r.replicas ? "" : "s", ms,
+                              sure ? fmt::format(" ({:.1f} to {:.1f} in nine of ten cases)", low, high) : "", r.tokens_per_second()));
+  found.only_text(layout_text(r));
+  if (!r.disturbance.empty()) found.only_json({{"disturbance", r.disturbance}});
+  if (!r.disturbance.empty()) found.only_text(fmt::format("warning: this measurement was disturbed: {}\n", r.disturbance));
+  if (sure) found.only_json({{"step_ms_low", low}, {"step_ms_high", high}});
+  std::vector<double> memory, activations;
+  for (const RankMemory& m : r.memory) memory.push_back(m.total() / (1 << 20)), activations.push_back(m.activations / (1 << 20));
+  if (!memory.empty()) found.only_json({{"memory_mib", memory}, {"activations_mib", activations}});
+  found.print(std::cout, format);
 }
 
 // Measures only this layout: if a model is divided, no rank could train it alone.
@@ -192,12 +181,7 @@ void run(DistributedArguments a, const ClusterArguments& cluster) {
     refuse_own_input({"--write-cluster", a.write_cluster}, {{"--cluster", cluster.file()}});
     refuse_run_files({"--write-cluster", a.write_cluster});
   }
-  const auto show = [&](const BenchDistributedResult& r, bool simulated) {
-    if (a.format == "json")
-      std::cout << to_json(r, simulated).dump(1) << "\n";
-    else
-      print(r, simulated);
-  };
+  const auto show = [&](const BenchDistributedResult& r, bool simulated) { findings(r, simulated).print(std::cout, a.format); };
   o.say = [](const std::string& line) { tell(line + "\n"); };
   if (cluster.given()) {
     if (o.strategy.algorithm == Algorithm::library)
