@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "base/system_reason.h"
 #include "base/text_files.h"
 #include "base/this_host.h"
+#include "progress/statistics.h"
 
 namespace starling {
 namespace {
@@ -70,30 +72,35 @@ bool smart_terminal() {
   return isatty(STDOUT_FILENO) && !(term && std::string_view(term) == "dumb");
 }
 
-double rate(int64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : TrainReport::unknown; }
-
 // A piece of a line. Where the live line is too long for the screen, its pieces of the highest rank are dropped first.
 struct Piece {
   int rank;
   std::string text;
 };
 
-std::vector<Piece> pieces_of(const TrainReport& r, double fraction, double seconds_left) {
-  std::vector<Piece> pieces = {{0, fmt::format("step {}", r.step)}, {5, fmt::format("epoch {}", r.epoch)}};
-  if (!std::isnan(r.loss)) pieces.push_back({1, fmt::format("loss {:.4f}", r.loss)});
-  if (!std::isnan(r.consistency)) pieces.push_back({8, fmt::format("consistency {:.4f}", r.consistency)});
-  if (!std::isnan(r.alignment)) pieces.push_back({8, fmt::format("alignment {:.4f}", r.alignment)});
-  if (!std::isnan(r.reward)) pieces.push_back({1, fmt::format("reward {:.4f}", r.reward)});
-  if (!std::isnan(r.distinct)) pieces.push_back({8, fmt::format("distinct {:.1f} %", 100 * r.distinct)});
-  const double speed = rate(r.target_tokens, r.seconds);
-  if (!std::isnan(speed)) pieces.push_back({2, fmt::format("{:.0f} tok/s{}", speed, r.virtual_time ? " virtual" : "")});
-  if (!std::isnan(r.learning_rate)) pieces.push_back({6, fmt::format("lr {:.3e}", r.learning_rate)});
-  if (!std::isnan(r.gradient_norm)) pieces.push_back({7, fmt::format("gnorm {:.3f}", r.gradient_norm)});
-  if (!std::isnan(r.noise_scale)) pieces.push_back({9, fmt::format("noise {:.0f} tok", r.noise_scale)});
-  if (!std::isnan(r.clipped)) pieces.push_back({8, fmt::format("clipped {:.2f} %", 100 * r.clipped)});
-  if (!std::isnan(fraction)) pieces.push_back({3, fmt::format("{:.1f} %", 100 * fraction)});
-  if (!std::isnan(seconds_left)) pieces.push_back({4, "left " + duration_text(seconds_left)});
+std::vector<Piece> pieces_of(const TrainReport& r) {
+  std::vector<Piece> pieces;
+  for (const Statistic& s : kStatistics)
+    if (s.piece && !std::isnan(s.value(r))) pieces.push_back({s.rank, s.piece(r)});
   return pieces;
+}
+
+OrderedJson record_of(const TrainReport& r) {
+  OrderedJson record = {{"type", "report"}};
+  for (const bool absent : {false, true})
+    for (const Statistic& s : kStatistics) {
+      const double value = s.value(r);
+      if (!s.key || s.absent != absent || (absent && std::isnan(value))) continue;
+      record[s.key] = s.count ? OrderedJson(static_cast<int64_t>(value)) : OrderedJson(value);
+    }
+  return record;
+}
+
+Scalars scalars_of(const TrainReport& r) {
+  Scalars scalars;
+  for (const Statistic& s : kStatistics)
+    if (s.scalar) scalars.emplace_back(s.scalar, s.value(r));
+  return scalars;
 }
 
 std::string join(const std::vector<Piece>& pieces) {
@@ -199,7 +206,7 @@ void Progress::erase() {
   drawn_ = 0;
 }
 
-void Progress::draw(const TrainReport& r) { draw(fitted(pieces_of(r, fraction(r), seconds_left(r)), columns())); }
+void Progress::draw(const TrainReport& r) { draw(fitted(pieces_of(r), columns())); }
 
 void Progress::draw(const std::string& text) {
   const size_t columns = this->columns();
@@ -256,51 +263,27 @@ double Progress::seconds_left(const TrainReport& r) {
 
 void Progress::tick(const TrainReport& r) {
   if (!options_.live || (drawn_ > 0 && options_.now() - last_draw_ < draw_interval)) return;
-  draw(r);
+  draw(complete(r));
 }
 
-void Progress::report(const TrainReport& r) {
-  const double left = seconds_left(r);
-  const std::vector<Piece> pieces = pieces_of(r, fraction(r), left);
+TrainReport Progress::complete(const TrainReport& report) {
+  TrainReport r = report;
+  r.seconds_left = seconds_left(report);
+  r.fraction = fraction(report);
+  return r;
+}
+
+void Progress::report(const TrainReport& report) {
+  const TrainReport r = complete(report);
+  const std::vector<Piece> pieces = pieces_of(r);
   line(join(pieces));
   if (options_.live) {  // the line stays above the live one
     erase();
     show(fitted(pieces, columns()) + "\n");
     draw(r);
   }
-  OrderedJson record = {{"type", "report"},
-                        {"step", r.step},
-                        {"epoch", r.epoch},
-                        {"loss", r.loss},
-                        {"sentences", r.sentences},
-                        {"source_tokens", r.source_tokens},
-                        {"target_tokens", r.target_tokens},
-                        {"seconds", r.seconds},
-                        {"target_tokens_per_second", rate(r.target_tokens, r.seconds)},
-                        {"source_tokens_per_second", rate(r.source_tokens, r.seconds)},
-                        {"learning_rate", r.learning_rate},
-                        {"gradient_norm", r.gradient_norm},
-                        {"noise_scale", r.noise_scale},
-                        {"clipped", r.clipped},
-                        {"memory_mib", r.memory / (1 << 20)},
-                        {"fraction", fraction(r)},
-                        {"seconds_left", left}};
-  if (!std::isnan(r.consistency)) record["consistency"] = r.consistency;
-  if (!std::isnan(r.alignment)) record["alignment"] = r.alignment;
-  if (!std::isnan(r.reward)) {
-    record["reward"] = r.reward;
-    record["distinct"] = r.distinct;
-  }
-  event(record);
-  // The names of fairseq, whose users know them.
-  scalars(r.step, {{"train/loss", r.loss},
-                   {"train/ppl", std::exp(r.loss)},
-                   {"train/lr", r.learning_rate},
-                   {"train/gnorm", r.gradient_norm},
-                   {"train/wps", rate(r.target_tokens, r.seconds)},
-                   {"train/epoch", static_cast<double>(r.epoch)},
-                   {"train/noise_scale", r.noise_scale},
-                   {"train/reward", r.reward}});
+  event(record_of(r));
+  scalars(r.step, scalars_of(r));
 }
 
 namespace {

@@ -4,11 +4,9 @@
 #pragma once
 
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -22,6 +20,8 @@
 #include "storage/tensorboard.h"
 
 namespace starling {
+
+struct TrainReport;  // progress/statistics.h
 
 struct ProgressOptions {
   using Time = std::chrono::system_clock::time_point;
@@ -39,28 +39,6 @@ struct ProgressOptions {
 // Returns options for this process, without files: standard output, with a live line if it is a terminal (`mode` auto), always, or never.
 // The console goes silent when standard output is closed; training continues.
 ProgressOptions console_progress(const std::string& mode);
-
-// What happened since the last report. NaN and 0 mean unknown and are left out of the lines.
-struct TrainReport {
-  static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  int64_t step = 0;       // updates done
-  int64_t max_steps = 0;  // updates at which training ends at the latest
-  int64_t epoch = 1;      // counted from 1
-  double loss = unknown;  // mean per target token, nats
-  int64_t sentences = 0, source_tokens = 0, target_tokens = 0;
-  double seconds = 0;         // elapsed, without validation and checkpoints
-  bool virtual_time = false;  // `seconds` is of a simulated clock
-  double learning_rate = unknown;
-  double gradient_norm = unknown;  // before clipping
-  double noise_scale = unknown;    // of the gradient, target tokens
-  double clipped = unknown;        // share of the model's states that were clipped, 0 to 1
-  double reward = unknown;         // refinement only: mean GLEU of the samples, 0 to 1, and the share of distinct ones
-  double distinct = unknown;
-  double consistency = unknown;  // R-Drop only: divergence of the two passes, nats per target token
-  double alignment = unknown;    // guided attention only: its cross-entropy along the links, nats per target token
-  double memory = unknown;       // resident in this process, bytes
-  double fraction = unknown;     // of the whole run, 0 to 1; unknown: step / max_steps
-};
 
 struct ValidReport {
   int64_t step = 0, epoch = 1;
@@ -110,7 +88,8 @@ class Progress {
   void line(const std::string& text);
   void scalars(int64_t step, const Scalars& scalars);
   void append_scalars(const std::string& record);
-  void draw(const TrainReport& report);
+  TrainReport complete(const TrainReport& report);
+  void draw(const TrainReport& complete);
   void draw(const std::string& text);
   void erase();
   size_t columns() const;  // of a live line

@@ -8,8 +8,10 @@
 #include "base/counted.h"
 #include "base/memory.h"
 #include "evaluation/unknown_text.h"
+#include "progress/statistics.h"
 #include "settings/corpus_defaults.h"
 #include "settings/fit_to_programs.h"
+#include "strategies/steps.h"
 
 namespace starling {
 namespace {
@@ -204,19 +206,7 @@ void RunReports::add(const StepResult& result) {
   last_ = result;
   ++updates_;
   run_.noise.add(result.noise);
-  const StepTotals& t = result.totals;
-  Window& w = window_;
-  w.loss += t.smoothed;
-  w.target += static_cast<int64_t>(t.tokens);
-  w.source += static_cast<int64_t>(t.source_tokens);
-  w.sentences += static_cast<int64_t>(t.sentences);
-  w.clipped += t.clipped;
-  w.clippable += t.clippable;
-  w.reward += t.reward;
-  w.samples += t.samples;
-  w.distinct += t.distinct;
-  w.consistency += t.consistency;
-  w.alignment += t.alignment;
+  window_ += {result.totals, {}};
   run_.progress.tick(make_report());
 }
 
@@ -232,33 +222,33 @@ void RunReports::tell_growth(int64_t before) {
 }
 
 TrainReport RunReports::make_report() const {
-  const Window& w = window_;
+  const StepTotals& sums = window_.totals;
   TrainReport r;
   r.step = run_.step();
   r.max_steps = run_.max_steps;
   r.epoch = status_.epoch;
-  r.loss = w.target > 0 ? w.loss / static_cast<double>(w.target) : reported_loss_;
-  r.sentences = w.sentences;
-  r.source_tokens = w.source;
-  r.target_tokens = w.target;
+  r.loss = sums.tokens > 0 ? sums.smoothed / sums.tokens : reported_loss_;
+  r.sentences = static_cast<int64_t>(sums.sentences);
+  r.source_tokens = static_cast<int64_t>(sums.source_tokens);
+  r.target_tokens = static_cast<int64_t>(sums.tokens);
   r.seconds = run_.clock().seconds() - begun_ - paused_;
   r.virtual_time = run_.world.simulated;
   r.learning_rate = last_.learning_rate;
   r.gradient_norm = last_.gradient_norm;
   r.noise_scale = run_.noise.tokens();
-  if (w.clippable > 0) r.clipped = w.clipped / w.clippable;
-  if (w.samples > 0) {
-    r.reward = w.reward / w.samples;
-    r.distinct = w.distinct / w.samples;
+  if (sums.clippable > 0) r.clipped = sums.clipped / sums.clippable;
+  if (sums.samples > 0) {
+    r.reward = sums.reward / sums.samples;
+    r.distinct = sums.distinct / sums.samples;
   }
-  if (w.consistency > 0) r.consistency = w.consistency / static_cast<double>(w.target);
-  if (w.alignment > 0) r.alignment = w.alignment / static_cast<double>(w.target);
+  if (sums.consistency > 0) r.consistency = sums.consistency / sums.tokens;
+  if (sums.alignment > 0) r.alignment = sums.alignment / sums.tokens;
   r.fraction = status_.fraction(last_.fraction);
   return r;
 }
 
 void RunReports::report() {
-  if (window_.target == 0) return;
+  if (window_.totals.tokens == 0) return;
   TrainReport line = make_report();
   line.memory = static_cast<double>(resident_memory());
   run_.progress.report(line);

@@ -43,15 +43,9 @@ class RunReports {
   void report_communication();
   void report_noise();
 
-  // Sums over the updates since the last report.
-  struct Window {
-    double loss = 0, clipped = 0, clippable = 0, reward = 0, samples = 0, distinct = 0, consistency = 0, alignment = 0;
-    int64_t target = 0, source = 0, sentences = 0;
-  };
-
   RunParts& run_;
   const RunStatus& status_;
-  Window window_;
+  StepSums window_;  // of the updates since the last report
   StepResult last_;
   double begun_ = 0;   // start of the window by the world's clock, s
   double paused_ = 0;  // validation and checkpoints since then, s

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/iso_time.h"
 #include "base/json.h"
+#include "progress/statistics.h"
 #include "watch/record_values.h"
 
 namespace starling {
@@ -21,11 +22,30 @@ constexpr size_t kLogLines = 40;
 constexpr size_t kMostRanks = 10'000;
 constexpr double kSilentSeconds = 300, kSilentFactor = 4;  // a run is silent after this time and so many of its intervals
 
-// Numbers of a report that are drawn, by their keys.
-constexpr const char* kDrawn[] = {"loss",       "learning_rate", "gradient_norm", "noise_scale", "target_tokens_per_second",
-                                  "memory_mib", "clipped",       "consistency",   "reward",      "alignment"};
+// Of records of communication, by its key in the series.
+constexpr const char* kEfficiency = "efficiency";
+constexpr Panel kEfficiencyPanel{
+    .title = "Efficiency", .unit = "share of the time not waiting", .place = 6, .zero = true, .percent = true, .digits = 3};
 
 }  // namespace
+
+Json panels() {
+  std::vector<std::pair<const char*, Panel>> all = {{kEfficiency, kEfficiencyPanel}};
+  for (const Statistic& s : kStatistics)
+    if (s.panel.title) all.emplace_back(s.key, s.panel);
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second.place < b.second.place; });
+  Json list = Json::array();
+  for (const auto& [key, panel] : all)
+    list.push_back({{"key", key},
+                    {"title", panel.title},
+                    {"unit", panel.unit},
+                    {"robust", panel.robust},
+                    {"log", panel.log},
+                    {"zero", panel.zero},
+                    {"percent", panel.percent},
+                    {"digits", panel.digits}});
+  return list;
+}
 
 RunRecord::RunRecord(std::string directory) : directory_(std::move(directory)) {}
 
@@ -133,8 +153,8 @@ void RunRecord::report(const Json& record) {
   const auto step = step_of(record, "step");
   if (!step) return;
   last_report_ = plain_values(record);
-  for (const char* key : kDrawn)
-    if (const auto value = number_of(record, key)) series_[key].add(*step, *value);
+  for (const Statistic& s : kStatistics)
+    if (const auto value = s.panel.title ? number_of(record, s.key) : std::nullopt) series_[s.key].add(*step, *value);
 }
 
 void RunRecord::communication(const Json& record) {
@@ -149,7 +169,7 @@ void RunRecord::communication(const Json& record) {
   };
   const std::vector<double> shares = numbers(*waited, *seconds);
   const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
-  if (std::isfinite(mean)) series_["efficiency"].add(*step, 1 - mean);
+  if (std::isfinite(mean)) series_[kEfficiency].add(*step, 1 - mean);
   const bool is_list = sent != record.end() && sent->is_array();
   ranks_ = {{"step", *step}, {"waited", shares}, {"bytes", is_list ? numbers(*sent, 1) : std::vector<double>()}};
 }

@@ -17,6 +17,9 @@
 
 namespace starling {
 
+// Returns the charts that the page draws of a run's series (docs/reference/watch.md), in their order.
+nlohmann::json panels();
+
 class RunRecord {
  public:
   explicit RunRecord(std::string directory);

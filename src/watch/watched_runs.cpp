@@ -14,6 +14,7 @@
 #include "base/quotes.h"
 #include "base/task_progress.h"
 #include "base/version.h"
+#include "progress/statistics.h"
 
 namespace starling {
 namespace {
@@ -169,31 +170,18 @@ std::string RunsView::changes(int64_t since) const {
     names.push_back(run.name);
     if (run.revision > since || since > revision_) runs.emplace_back(*run.json);  // a later revision is of a server before this one
   }
-  return fmt::format(R"({{"revision":{},"version":{},"now":"{}","names":[{}],"runs":[{}]}})", revision_, json_text(kVersion), now_,
-                     fmt::join(names, ","), fmt::join(runs, ","));
+  return fmt::format(R"({{"revision":{},"version":{},"now":"{}","panels":{},"names":[{}],"runs":[{}]}})", revision_, json_text(kVersion),
+                     now_, json_text(panels()), fmt::join(names, ","), fmt::join(runs, ","));
 }
 
 std::string WatchedRuns::metrics() const {
-  struct Metric {
-    const char *name, *key, *help;
-  };
-  static constexpr Metric kMetrics[] = {
-      {"starling_run_update", "step", "Updates done."},
-      {"starling_run_epoch", "epoch", "Epoch, counted from 1."},
-      {"starling_run_loss", "loss", "Training loss, nats per target token."},
-      {"starling_run_learning_rate", "learning_rate", "Learning rate of the last update."},
-      {"starling_run_gradient_norm", "gradient_norm", "Norm of the gradient before clipping."},
-      {"starling_run_target_tokens_per_second", "target_tokens_per_second", "Target tokens trained on per second."},
-      {"starling_run_fraction", "fraction", "Share of the run that is done, 0 to 1."},
-      {"starling_run_seconds_left", "seconds_left", "Estimated time to the end, seconds."},
-      {"starling_run_memory_mib", "memory_mib", "Resident memory of rank 0, MiB."},
-  };
   std::string text;
-  for (const Metric& metric : kMetrics) {
-    text += fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", metric.name, metric.help);
+  for (const Statistic& s : kStatistics) {
+    if (!s.gauge) continue;
+    text += fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", s.gauge, s.help);
     for (const Watched& run : runs_)
-      if (const auto value = run.record.last_report().find(metric.key); value != run.record.last_report().end() && value->is_number())
-        text += fmt::format("{}{{run=\"{}\"}} {}\n", metric.name, label(run.name), value->get<double>());
+      if (const auto value = run.record.last_report().find(s.key); value != run.record.last_report().end() && value->is_number())
+        text += fmt::format("{}{{run=\"{}\"}} {}\n", s.gauge, label(run.name), value->get<double>());
   }
   std::string by_text;
   text += "# HELP starling_run_score Scores of the last validation.\n# TYPE starling_run_score gauge\n";

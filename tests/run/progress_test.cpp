@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/text_files.h"
+#include "progress/statistics.h"
 
 namespace starling {
 namespace {
@@ -195,21 +197,68 @@ TEST_F(ProgressTest, RefinementReportsItsSamples) {
   EXPECT_EQ(nlohmann::json::parse(text.at(1))["distinct"], 0.925);
 }
 
-TEST_F(ProgressTest, EveryReportKeyIsDocumented) {
-  {
-    Progress p(options());
-    TrainReport all = sample(1);
-    all.reward = 0.5, all.distinct = 1;
-    p.report(all);
-    p.validation({});
+// What readers of the log, of events.jsonl and of TensorBoard rely on, with every number known: order, names and digits.
+TEST_F(ProgressTest, EveryNumberInEachOfItsPlaces) {
+  ProgressOptions o = options();
+  o.tensorboard = true;
+  TrainReport r = sample(100);
+  r.noise_scale = 2345.6, r.clipped = 0.0123, r.reward = 0.25, r.distinct = 0.5, r.consistency = 0.125, r.alignment = 1.5;
+  r.memory = 64 << 20, r.virtual_time = true;
+  Progress p(o);
+  p.report(r);
+  EXPECT_EQ(lines("train.log").at(0),
+            "[2026-11-21T07:05:09Z] step 100 | epoch 2 | loss 3.2500 | consistency 0.1250 | alignment 1.5000 | reward 0.2500 | "
+            "distinct 50.0 % | 400 tok/s virtual | lr 5.000e-04 | gnorm 1.500 | noise 2346 tok | clipped 1.23 % | 10.0 %");
+  EXPECT_EQ(lines("events.jsonl").at(0),
+            R"({"schema":1,"type":"report","time":"2026-11-21T07:05:09Z","step":100,"epoch":2,"loss":3.25,"sentences":10,)"
+            R"("source_tokens":180,"target_tokens":200,"seconds":0.5,"target_tokens_per_second":400.0,"source_tokens_per_second":360.0,)"
+            R"("learning_rate":0.0005,"gradient_norm":1.5,"noise_scale":2345.6,"clipped":0.0123,"memory_mib":64.0,"fraction":0.1,)"
+            R"("seconds_left":null,"consistency":0.125,"alignment":1.5,"reward":0.25,"distinct":0.5})");
+  const double seconds = static_cast<double>(now_ms_) / 1000;
+  std::string bytes;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/tensorboard")) bytes += read_text_file(entry.path());
+  EXPECT_EQ(bytes, tensorboard_header(seconds) + tensorboard_record(seconds, 100,
+                                                                    {{"train/epoch", 2},
+                                                                     {"train/loss", 3.25},
+                                                                     {"train/ppl", std::exp(3.25)},
+                                                                     {"train/reward", 0.25},
+                                                                     {"train/wps", 400},
+                                                                     {"train/lr", 5e-4},
+                                                                     {"train/gnorm", 1.5},
+                                                                     {"train/noise_scale", 2345.6}}));
+}
+
+// Returns the words in ` of the first cells of the table in a section.
+std::multiset<std::string> keys_of_section(const std::string& document, const std::string& heading) {
+  const size_t begin = document.find("\n" + heading + "\n"), end = document.find("\n## ", begin + 1);
+  EXPECT_NE(begin, std::string::npos) << heading;
+  std::istringstream section(document.substr(begin, end - begin));
+  std::multiset<std::string> keys;
+  for (std::string row; std::getline(section, row);) {
+    if (!row.starts_with("| `")) continue;
+    std::istringstream cell(row.substr(2, row.find(" |", 2) - 2));
+    for (std::string key; cell >> key;) keys.insert(key.substr(1, key.rfind('`') - 1));
   }
-  std::ifstream file(STARLING_SOURCE_DIR "/docs/reference/events.md");
-  std::stringstream document;
-  document << file.rdbuf();
-  for (const auto& line : lines("events.jsonl")) {
-    const auto record = nlohmann::json::parse(line);
-    for (const auto& [key, value] : record.items()) EXPECT_THAT(document.str(), HasSubstr("`" + key + "`"));
+  return keys;
+}
+
+// The reference has a line for each number of the table, and for nothing else; `step` is among the keys of every record.
+TEST_F(ProgressTest, EveryKeyIsDocumented) {
+  const std::string document = read_text_file(STARLING_SOURCE_DIR "/docs/reference/events.md");
+  std::multiset<std::string> keys;
+  std::set<std::string> scalars, gauges;
+  for (const Statistic& s : kStatistics) {
+    if (s.key && s.key != std::string("step")) keys.insert(s.key);
+    EXPECT_TRUE(!s.scalar || scalars.insert(s.scalar).second) << s.scalar;
+    EXPECT_TRUE(!s.gauge || (s.help && gauges.insert(s.gauge).second)) << s.gauge;
+    EXPECT_TRUE(s.key || (!s.gauge && !s.panel.title)) << "watch finds numbers by their keys";
   }
+  EXPECT_EQ(keys_of_section(document, "## report"), keys);
+  Progress(options()).validation({});
+  const std::multiset<std::string> told = keys_of_section(document, "## validation");
+  const auto record = nlohmann::json::parse(lines("events.jsonl").at(0));
+  for (const auto& [key, value] : record.items())
+    EXPECT_TRUE(told.contains(key) || key == "schema" || key == "type" || key == "time" || key == "step") << key;
 }
 
 TEST_F(ProgressTest, LiveLineFitsAndLeavesNothingBehind) {

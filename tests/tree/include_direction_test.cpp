@@ -57,7 +57,7 @@ const std::map<std::string, Folders>& arrows() {
       {"measure", {"settings", "sim"}},
       {"experiments", {"run", "measure"}},
       {"http", {"base"}},
-      {"watch", {"config", "http"}},
+      {"watch", {"config", "http", "progress"}},
       {"launch", {"config"}},
       {"batching", {"decode"}},
       {"serve", {"batching", "http"}},

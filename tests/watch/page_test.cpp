@@ -99,6 +99,9 @@ TEST_F(WatchPageTest, ShowsRunsChartsRanksSentencesAndLog) {
   EXPECT_THAT(text("#settings"), Not(HasSubstr("train.max-steps"))) << "it does not differ";
   EXPECT_EQ(browser_->value("typeof bad"), "undefined");
   EXPECT_GT(browser_->value("document.querySelectorAll('#charts path.line').length").get<int>(), 3);
+  EXPECT_EQ(browser_->value("[...document.querySelectorAll('#charts h3')].map(title => title.innerText).join(', ')"),
+            "Training loss nats per target token, Validation: BLEU 0 to 100, higher is better, Learning rate, "
+            "Efficiency share of the time not waiting");
 }
 
 // Translations are kept only if a run is told to.

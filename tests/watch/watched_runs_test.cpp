@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -13,8 +14,10 @@ namespace starling {
 namespace {
 
 using Json = nlohmann::json;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::UnorderedElementsAreArray;
 
 class WatchedRunsTest : public test::RunDirectories {
  protected:
@@ -85,6 +88,56 @@ TEST_F(WatchedRunsTest, MetricsForPrometheus) {
   EXPECT_THAT(text, HasSubstr("starling_run_score{run=\"quote\\\"d\",metric=\"bleu\"} 20.5\n"));
   EXPECT_THAT(text, HasSubstr("starling_run_text_score{run=\"quote\\\"d\",metric=\"bleu\",text=\"en:de v.en\"} 20.25\n"));
   EXPECT_THAT(text, HasSubstr("state=\"silent\"} 1\n"));
+}
+
+// Every gauge of a run's last report; dashboards know them by these names.
+TEST_F(WatchedRunsTest, EveryNumberOfAReportHasItsGauge) {
+  const std::map<std::string, std::string> gauges = {{"step", "update"},
+                                                     {"epoch", "epoch"},
+                                                     {"loss", "loss"},
+                                                     {"learning_rate", "learning_rate"},
+                                                     {"gradient_norm", "gradient_norm"},
+                                                     {"target_tokens_per_second", "target_tokens_per_second"},
+                                                     {"fraction", "fraction"},
+                                                     {"seconds_left", "seconds_left"},
+                                                     {"memory_mib", "memory_mib"}};
+  Json all{{"type", "report"}, {"noise_scale", 1}, {"alignment", 1}};
+  for (const auto& [key, name] : gauges) all[key] = 2;
+  record("run", all);
+  WatchedRuns runs({path("run")});
+  refresh(runs);
+  const std::string text = runs.view()->metrics();
+  for (const auto& [key, name] : gauges) EXPECT_THAT(text, HasSubstr("gauge\nstarling_run_" + name + "{run=\"run\"} 2\n"));
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find("{run=\"run\"} 2\n", at)) != std::string::npos; ++at) ++count;
+  EXPECT_EQ(count, gauges.size());
+}
+
+// The page draws what it is told to, in this order.
+TEST_F(WatchedRunsTest, PanelsOfThePage) {
+  Json all{{"type", "report"}, {"step", 1}};
+  for (const char* key : {"loss", "learning_rate", "gradient_norm", "noise_scale", "target_tokens_per_second", "memory_mib", "clipped",
+                          "consistency", "reward", "alignment", "distinct", "seconds_left"})
+    all[key] = 1;
+  record("run", all);
+  record("run", {{"type", "communication"}, {"step", 1}, {"seconds", 10}, {"waited", {1, 4}}, {"bytes_per_update", {1, 2}}});
+  WatchedRuns runs({path("run")});
+  refresh(runs);
+  const Json data = changes(runs, 0);
+  std::vector<std::string> titles, keys, series;
+  for (const Json& panel : data["panels"]) titles.push_back(panel["title"]), keys.push_back(panel["key"]);
+  for (const auto& [key, values] : data["runs"][0]["series"].items()) series.push_back(key);
+  EXPECT_THAT(titles, ElementsAre("Training loss", "Learning rate", "Gradient norm", "Gradient noise scale", "Speed", "Efficiency",
+                                  "Memory", "Clipped states", "Difference of both passes", "Reward", "Alignment"));
+  EXPECT_THAT(series, UnorderedElementsAreArray(keys)) << "what is kept is what is drawn";
+  EXPECT_EQ(data["panels"][0], (Json{{"key", "loss"},
+                                     {"title", "Training loss"},
+                                     {"unit", "nats per target token"},
+                                     {"robust", true},
+                                     {"log", true},
+                                     {"zero", false},
+                                     {"percent", false},
+                                     {"digits", 4}}));
 }
 
 TEST_F(WatchedRunsTest, AnswersRequestsAlsoBehindAPrefix) {
