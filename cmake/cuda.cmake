@@ -18,7 +18,7 @@ if(STARLING_CUDA)
   # Without -use_fast_math: parity and equal bits come first.
   target_compile_options(starling_cuda PRIVATE
     "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Werror=all-warnings;-Xptxas=-warn-spills>"
-    "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers>")
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers;-Werror=switch>")
   get_target_property(sources starling_backend SOURCES)
   list(FILTER sources EXCLUDE REGEX "/no_cuda\\.cpp$")
   set_target_properties(starling_backend PROPERTIES SOURCES "${sources}")

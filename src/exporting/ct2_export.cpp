@@ -57,6 +57,7 @@ void add_settings(const ModelConfig& c, Ct2Model& to) {
     to.number(side + "/num_heads", static_cast<int16_t>(c.heads));
     to.flag(side + "/pre_norm", c.norm == NormPlace::pre);
     const auto activation = std::find(kCt2Activations.begin(), kCt2Activations.end(), c.activation);
+    CHECK(activation != kCt2Activations.end(), "CTranslate2 has no number of {}", c.activation);
     to.flag(side + "/activation", static_cast<int>(activation - kCt2Activations.begin()));
     if (c.embedding_scale == 0)
       to.flag(side + "/scale_embeddings", 1);

@@ -139,6 +139,7 @@ nlohmann::json config_json(const LoadedModel& m, const HfShape& s, int64_t posit
   const Vocabulary& v = m.description.vocabularies.target();
   const auto activation =
       std::find_if(kHfActivations.begin(), kHfActivations.end(), [&](const auto& a) { return a.second == c.activation; });
+  CHECK(activation != kHfActivations.end(), "Hugging Face has no word for {}", c.activation);
   nlohmann::json json{{"architectures", {s.marian ? "MarianMTModel" : "M2M100ForConditionalGeneration"}},
                       {"model_type", s.marian ? "marian" : "m2m_100"},
                       {"vocab_size", s.rows},

@@ -16,7 +16,7 @@ constexpr float kUnlikely = -1e4f;  // the bias of rows that stand for no piece
 constexpr const char* kOutputBias = "decoder_ff_logit_out_b";
 
 // Null if Marian has no such activation.
-const char* word_of_marian(HiddenActivation activation) {
+const char* word_of_marian(Activation activation) {
   for (const auto& [word, ours] : kMarianActivations)
     if (ours == activation) return word;
   return nullptr;

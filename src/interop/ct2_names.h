@@ -21,8 +21,8 @@ constexpr const char *kCt2RelativeKeys = "/self_attention/relative_position_keys
                      *kCt2RelativeValues = "/self_attention/relative_position_values";
 
 // The activations by CTranslate2's numbers.
-constexpr std::array kCt2Activations{HiddenActivation::relu, HiddenActivation::gelu_tanh, HiddenActivation::swish, HiddenActivation::gelu,
-                                     HiddenActivation::gelu_sigmoid};
+constexpr std::array kCt2Activations{Activation::relu, Activation::gelu_tanh, Activation::swish, Activation::gelu,
+                                     Activation::gelu_sigmoid};
 
 // All weights of a model of this configuration.
 std::vector<Ct2Name> ct2_names(const ModelConfig& config);

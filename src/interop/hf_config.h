@@ -24,15 +24,15 @@ struct HfConfig {
 };
 
 // Words of `activation_function`; the first of each activation is what an export writes.
-constexpr std::array<std::pair<const char*, HiddenActivation>, 9> kHfActivations{{{"relu", HiddenActivation::relu},
-                                                                                  {"swish", HiddenActivation::swish},
-                                                                                  {"silu", HiddenActivation::swish},
-                                                                                  {"gelu", HiddenActivation::gelu},
-                                                                                  {"gelu_python", HiddenActivation::gelu},
-                                                                                  {"gelu_new", HiddenActivation::gelu_tanh},
-                                                                                  {"gelu_fast", HiddenActivation::gelu_tanh},
-                                                                                  {"gelu_pytorch_tanh", HiddenActivation::gelu_tanh},
-                                                                                  {"quick_gelu", HiddenActivation::gelu_sigmoid}}};
+constexpr std::array<std::pair<const char*, Activation>, 9> kHfActivations{{{"relu", Activation::relu},
+                                                                            {"swish", Activation::swish},
+                                                                            {"silu", Activation::swish},
+                                                                            {"gelu", Activation::gelu},
+                                                                            {"gelu_python", Activation::gelu},
+                                                                            {"gelu_new", Activation::gelu_tanh},
+                                                                            {"gelu_fast", Activation::gelu_tanh},
+                                                                            {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                                            {"quick_gelu", Activation::gelu_sigmoid}}};
 
 // Throws ConfigError naming the setting that Starling's models do not have.
 HfConfig hf_config(const HfSettings& settings);

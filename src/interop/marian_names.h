@@ -18,8 +18,8 @@ struct MarianName {
 };
 
 // Marian's words for the activations that it has.
-constexpr std::array<std::pair<const char*, HiddenActivation>, 3> kMarianActivations{
-    {{"relu", HiddenActivation::relu}, {"swish", HiddenActivation::swish}, {"gelu", HiddenActivation::gelu_sigmoid}}};
+constexpr std::array<std::pair<const char*, Activation>, 3> kMarianActivations{
+    {{"relu", Activation::relu}, {"swish", Activation::swish}, {"gelu", Activation::gelu_sigmoid}}};
 
 // All weights of a model of this configuration.
 std::vector<MarianName> marian_names(const ModelConfig& config);

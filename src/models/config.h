@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/activation.h"
 #include "config/words.h"
 
 namespace starling {
@@ -14,8 +15,6 @@ enum class NormPlace : uint8_t { pre, post };
 constexpr auto words(NormPlace) { return std::array{"pre", "post"}; }
 enum class TiedEmbeddings : uint8_t { none, decoder, all };
 constexpr auto words(TiedEmbeddings) { return std::array{"none", "decoder", "all"}; }
-enum class HiddenActivation : uint8_t { relu, swish, gelu, gelu_tanh, gelu_sigmoid };
-constexpr auto words(HiddenActivation) { return std::array{"relu", "swish", "gelu", "gelu-tanh", "gelu-sigmoid"}; }
 enum class Autoregression : uint8_t { self_attention, ssru };
 constexpr auto words(Autoregression) { return std::array{"self-attention", "ssru"}; }
 enum class DecoderStart : uint8_t { token, end, zero, pad };
@@ -40,7 +39,7 @@ struct ModelConfig {
   double dropout = 0.1;  // on residual branches and embeddings
   double attention_dropout = 0.0;
   double feed_forward_dropout = 0.0;
-  HiddenActivation activation = HiddenActivation::relu;
+  Activation activation = Activation::relu;
   Autoregression autoregression = Autoregression::self_attention;
   DecoderStart decoder_start = DecoderStart::token;
   bool output_bias = false;

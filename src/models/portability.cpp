@@ -51,8 +51,8 @@ const Requirement kRequirements[] = {
      [](const Portable& p) { return fmt::format("{}", p.model.norm_epsilon); }, "1e-6", "at most 1e-5", ""},
     {kMarian, "model.activation",
      [](const Portable& p) {
-       return p.model.activation == HiddenActivation::relu || p.model.activation == HiddenActivation::swish ||
-              p.model.activation == HiddenActivation::gelu_sigmoid;
+       return p.model.activation == Activation::relu || p.model.activation == Activation::swish ||
+              p.model.activation == Activation::gelu_sigmoid;
      },
      [](const Portable& p) { return std::string(word(p.model.activation)); }, "relu", "relu, swish or gelu-sigmoid", ""},
     {kMarian, "model.position-table", [](const Portable& p) { return p.model.position_table == 0; },

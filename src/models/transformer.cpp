@@ -31,22 +31,6 @@ struct TransformerState : DecodeState {
   PrefixRows prefixes;
 };
 
-Activation activation_of(HiddenActivation a) {
-  switch (a) {
-    case HiddenActivation::relu:
-      return Activation::relu;
-    case HiddenActivation::swish:
-      return Activation::swish;
-    case HiddenActivation::gelu:
-      return Activation::gelu;
-    case HiddenActivation::gelu_tanh:
-      return Activation::gelu_tanh;
-    case HiddenActivation::gelu_sigmoid:
-      return Activation::gelu_sigmoid;
-  }
-  return Activation::none;
-}
-
 }  // namespace
 
 Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocabulary, Backend& backend, const ModelPart& part)
@@ -59,7 +43,6 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
   if (config.decoder_start == DecoderStart::pad) vocabulary_.begin = vocabulary_.padding;
   const int64_t D = config.width;
   const double epsilon = config.norm_epsilon;
-  const Activation activation = activation_of(config.activation);
   const Cut rows{0};  // tables are cut by token
   const Initializer table{Initializer::normal, 1 / std::sqrt(static_cast<double>(D))};
   const bool all = config.tied_embeddings == TiedEmbeddings::all;
@@ -74,7 +57,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
     encoder_layers_.push_back({{store_, name + ".attention", D, epsilon},
                                {store_, name + ".attention", D, config.heads, config.relative_positions},
                                {store_, name + ".feed_forward", D, epsilon},
-                               {store_, name + ".feed_forward", D, config.feed_forward, activation}});
+                               {store_, name + ".feed_forward", D, config.feed_forward, config.activation}});
   }
   if (pre_norm_) encoder_norm_ = std::make_unique<LayerNorm>(store_, "encoder.norm", D, epsilon);
   store_.begin_unit(encoder_layers_.size());
@@ -93,7 +76,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelVocabulary& vocab
                      {store_, name + ".cross", D, epsilon},
                      {store_, name + ".cross", D},
                      {store_, name + ".feed_forward", D, epsilon},
-                     {store_, name + ".feed_forward", D, config.feed_forward, activation}});
+                     {store_, name + ".feed_forward", D, config.feed_forward, config.activation}});
   }
   store_.begin_unit(this->units() - 1);
   if (pre_norm_) decoder_norm_ = std::make_unique<LayerNorm>(store_, "decoder.norm", D, epsilon);

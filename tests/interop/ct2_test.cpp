@@ -219,7 +219,7 @@ TEST_F(TinyCt2Import, SettingsOfToday) {
   const LoadedModel m = make({});
   const ModelConfig& c = m.description.config;
   EXPECT_EQ(c.norm, NormPlace::post);
-  EXPECT_EQ(c.activation, HiddenActivation::swish);
+  EXPECT_EQ(c.activation, Activation::swish);
   EXPECT_EQ(c.heads, 2);
   EXPECT_EQ(c.tied_embeddings, TiedEmbeddings::all);
   EXPECT_FALSE(c.output_bias);

@@ -106,7 +106,7 @@ TEST_F(HfImport, SaysWhatWasReadAndHowItSearches) {
   EXPECT_EQ(other.search.length_penalty, 0.5);
   EXPECT_EQ(other.search.beam, 6);
   EXPECT_EQ(other.config.embedding_scale, 1);
-  EXPECT_EQ(other.config.activation, HiddenActivation::gelu);
+  EXPECT_EQ(other.config.activation, Activation::gelu);
   EXPECT_EQ(other.search.no_repeat_ngram, 3);
 }
 

@@ -97,7 +97,7 @@ TEST(Conversion, OfMariansTasks) {
   EXPECT_EQ(base.train.optimizer.beta2, 0.98);
   EXPECT_EQ(base.data.max_length, 100);
   EXPECT_EQ(base.model.encoder_layers, 6);
-  EXPECT_EQ(base.model.activation, HiddenActivation::relu);
+  EXPECT_EQ(base.model.activation, Activation::relu);
   EXPECT_EQ(base.model.tied_embeddings, TiedEmbeddings::all);
   EXPECT_EQ(base.valid.search.beam, 8);
   const Config big = loaded(convert_marian({{"task: transformer-big\nlearn-rate: 0.0005\n", "m.yml"}}));
@@ -115,7 +115,7 @@ TEST(Conversion, IsForMarianAndFirefox) {
   EXPECT_EQ(c.model_for, (std::vector<std::string>{"marian", "bergamot"}));
   EXPECT_EQ(c.model.decoder_start, DecoderStart::zero);
   EXPECT_EQ(c.model.norm_epsilon, 1e-6);
-  EXPECT_EQ(c.model.activation, HiddenActivation::gelu_sigmoid);
+  EXPECT_EQ(c.model.activation, Activation::gelu_sigmoid);
   EXPECT_TRUE(c.model.output_bias);
 }
 

@@ -17,7 +17,7 @@ ModelConfig tiny(const std::string& norm, const std::string& tied) {
 }
 
 // With all that models of other programs have and ours do not by default.
-ModelConfig foreign(const std::string& norm, Autoregression autoregression, HiddenActivation activation) {
+ModelConfig foreign(const std::string& norm, Autoregression autoregression, Activation activation) {
   ModelConfig c = tiny(norm, "all");
   c.autoregression = autoregression, c.activation = activation, c.decoder_start = DecoderStart::zero, c.output_bias = true;
   c.norm_epsilon = 1e-6;
@@ -57,8 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Variants, GradientCheck,
 TEST(GradientCheck, ForeignModelsMatchCentralDifferences) {
   const auto backend = make_backend("reference");
   for (const ModelConfig& config :
-       {foreign("post", Autoregression::ssru, HiddenActivation::swish), foreign("pre", Autoregression::ssru, HiddenActivation::gelu),
-        foreign("post", Autoregression::self_attention, HiddenActivation::gelu_tanh), placed("pre", 2), related("post", 2)}) {
+       {foreign("post", Autoregression::ssru, Activation::swish), foreign("pre", Autoregression::ssru, Activation::gelu),
+        foreign("post", Autoregression::self_attention, Activation::gelu_tanh), placed("pre", 2), related("post", 2)}) {
     const auto model = make_model(config, {13, 13, config.relative_positions > 0 ? 1 : -1}, *backend, 7, true);
     expect_gradients(*model, random_batch(4, 13, 1));
   }
@@ -125,7 +125,7 @@ TEST(Transformer, TheAttentionOfOneHeadIsItsPartOfTheMean) {
 // The first input of the decoder is no token of the vocabulary.
 TEST(Transformer, AZeroStartNeedsNoToken) {
   const auto backend = make_backend("cpu:f32", 1);
-  const auto model = make_model(foreign("post", Autoregression::self_attention, HiddenActivation::relu), {30, 30, -1}, *backend, 3, false);
+  const auto model = make_model(foreign("post", Autoregression::self_attention, Activation::relu), {30, 30, -1}, *backend, 3, false);
   EXPECT_EQ(model->vocabulary().begin, kZeroEmbedding);
   EXPECT_THROW(make_model(tiny("post", "all"), {30, 30, -1}, *backend, 3, false), ConfigError);
 }
@@ -210,7 +210,7 @@ TEST(Transformer, BackendsAgreeOnTenTrainingLosses) {
   for (const char* spec : {"reference", "cpu:f32", "reference", "cpu:f32"}) {
     const auto backend = make_backend(spec, 2);
     const bool other = losses.size() > 1;
-    const auto model = make_model(other ? foreign("post", Autoregression::ssru, HiddenActivation::swish) : tiny("pre", "all"), {40, 40},
+    const auto model = make_model(other ? foreign("post", Autoregression::ssru, Activation::swish) : tiny("pre", "all"), {40, 40},
                                   *backend, 3, true);
     const Tensor m({model->parameters().values().count()}, backend->parameter(), backend->memory()), v = m.clone();
     losses.emplace_back();
@@ -230,8 +230,8 @@ TEST(Transformer, BackendsAgreeOnTenTrainingLosses) {
 
 TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
   for (const ModelConfig& config :
-       {tiny("pre", "all"), tiny("post", "all"), foreign("pre", Autoregression::self_attention, HiddenActivation::gelu_sigmoid),
-        foreign("pre", Autoregression::ssru, HiddenActivation::swish), foreign("post", Autoregression::ssru, HiddenActivation::relu),
+       {tiny("pre", "all"), tiny("post", "all"), foreign("pre", Autoregression::self_attention, Activation::gelu_sigmoid),
+        foreign("pre", Autoregression::ssru, Activation::swish), foreign("post", Autoregression::ssru, Activation::relu),
         placed("pre", 2), placed("post", 0), related("pre", 3), related("post", 20)}) {
     const auto backend = make_backend("cpu:f32", 2);
     const auto model = make_model(config, {30, 30}, *backend, 3, false);

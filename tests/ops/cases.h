@@ -2,16 +2,29 @@
 // double-precision reference), the gradient check and the micro-benchmark.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
 #include "base/random.h"
 
 namespace starling {
+
+// Every activation with a name for test cases.
+inline std::vector<std::pair<std::string, Activation>> all_activations() {
+  std::vector<std::pair<std::string, Activation>> all = {{"none", Activation::none}};
+  for (std::string word : words(Activation{})) {
+    const auto activation = static_cast<Activation>(all.size() - 1);
+    std::replace(word.begin(), word.end(), '-', '_');
+    all.emplace_back(word, activation);
+  }
+  return all;
+}
 
 // Makes a case's inputs (seeded, rounded to bf16 so that every backend starts from equal numbers) and collects its outputs.
 class CaseContext {

@@ -9,6 +9,7 @@
 #include "autograd/recurrent.h"
 #include "base/random.h"
 #include "tests/elements.h"
+#include "tests/ops/cases.h"
 
 namespace starling {
 namespace {
@@ -107,15 +108,10 @@ const std::vector<int32_t> kTokens{4, 0, 4, 2, 1, 4}, kPositions{0, 1, 2, 0, 1, 
 
 std::vector<GradientCase> gradient_cases() {
   std::vector<GradientCase> cases;
-  for (const auto& [name, activation] : {std::pair{"", Activation::none},
-                                         {"_relu", Activation::relu},
-                                         {"_swish", Activation::swish},
-                                         {"_gelu", Activation::gelu},
-                                         {"_gelu_tanh", Activation::gelu_tanh},
-                                         {"_gelu_sigmoid", Activation::gelu_sigmoid}})
+  for (const auto& [name, activation] : all_activations())
     for (double p : {0.0, 0.4}) {
       if (activation == Activation::none && p > 0) continue;
-      cases.push_back({std::string("linear") + name + (p > 0 ? "_dropout" : ""),
+      cases.push_back({"linear_" + name + (p > 0 ? "_dropout" : ""),
                        {{5, 4}},
                        {{4, 3}, {3}},
                        [=, a = activation](Tape& t, const std::vector<Var>& x, std::deque<Parameter>& w) {

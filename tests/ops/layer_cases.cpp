@@ -31,12 +31,7 @@ void add_layer_cases(std::vector<OpCase>& cases) {
       c.backend.embed_backward(tokens, 1.5, d, c.activations({5, 150}), dtable);
       c.output(y), c.output(plain), c.output(dtable);
     });
-  for (const auto& [name, activation] : {std::pair{"none", Activation::none},
-                                         {"relu", Activation::relu},
-                                         {"swish", Activation::swish},
-                                         {"gelu", Activation::gelu},
-                                         {"gelu_tanh", Activation::gelu_tanh},
-                                         {"gelu_sigmoid", Activation::gelu_sigmoid}})
+  for (const auto& [name, activation] : all_activations())
     for (int64_t D : {21, 168})
       add(case_name("activate", {D}) + "_" + name, [=, a = activation](CaseContext& c) {
         const Tensor x = c.activations({13, D}, 3), y = c.empty({13, D}), dy = c.activations({13, D});

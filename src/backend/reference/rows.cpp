@@ -88,21 +88,34 @@ void ReferenceBackend::relu_dropout_backward(const Tensor& h, double scale, cons
 
 namespace {
 
+// x sigmoid(factor x) and its derivative.
+std::pair<double, double> gated(double x, double factor) {
+  const double s = 1 / (1 + std::exp(-factor * x));
+  return {x * s, s + x * factor * s * (1 - s)};
+}
+
 // The activation of x and its derivative.
 std::pair<double, double> activated(double x, Activation a) {
-  const auto sigmoid = [](double z) { return 1 / (1 + std::exp(-z)); };
-  if (a == Activation::none) return {x, 1};
-  if (a == Activation::relu) return {std::max(x, 0.0), x > 0 ? 1 : 0};
-  if (a == Activation::gelu) {
-    const double phi = std::erfc(-x / std::sqrt(2.0)) / 2;
-    return {x * phi, phi + x * std::exp(-x * x / 2) / std::sqrt(2 * 3.14159265358979323846)};
+  constexpr double kPi = 3.14159265358979323846;
+  switch (a) {
+    case Activation::none:
+      return {x, 1};
+    case Activation::relu:
+      return {std::max(x, 0.0), x > 0 ? 1 : 0};
+    case Activation::swish:
+      return gated(x, 1);
+    case Activation::gelu: {
+      const double phi = std::erfc(-x / std::sqrt(2.0)) / 2;
+      return {x * phi, phi + x * std::exp(-x * x / 2) / std::sqrt(2 * kPi)};
+    }
+    case Activation::gelu_tanh: {
+      const double k = std::sqrt(2 / kPi), t = std::tanh(k * (x + 0.044715 * x * x * x));
+      return {x * (1 + t) / 2, (1 + t) / 2 + x * (1 - t * t) / 2 * k * (1 + 3 * 0.044715 * x * x)};
+    }
+    case Activation::gelu_sigmoid:
+      return gated(x, 1.702);
   }
-  if (a == Activation::gelu_tanh) {
-    const double k = std::sqrt(2 / 3.14159265358979323846), t = std::tanh(k * (x + 0.044715 * x * x * x));
-    return {x * (1 + t) / 2, (1 + t) / 2 + x * (1 - t * t) / 2 * k * (1 + 3 * 0.044715 * x * x)};
-  }
-  const double factor = a == Activation::swish ? 1 : 1.702, s = sigmoid(factor * x);
-  return {x * s, s + x * factor * s * (1 - s)};
+  CHECK(false, "activation {}", static_cast<int>(a));
 }
 
 }  // namespace

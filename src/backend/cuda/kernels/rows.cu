@@ -148,26 +148,37 @@ __global__ void relu_dropout_backward_kernel(Elements t) {
 
 template <Activation A>
 __device__ __forceinline__ float activated(float x) {
-  if constexpr (A == Activation::relu) return x > 0 ? x : 0.0f;
-  if constexpr (A == Activation::gelu) return x * (0.5f + 0.5f * erff(x * 0.70710678f));
-  if constexpr (A == Activation::gelu_tanh) return x * (0.5f + 0.5f * tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
-  if constexpr (A == Activation::swish) return x / (1 + expf(-x));
-  if constexpr (A == Activation::gelu_sigmoid) return x / (1 + expf(-1.702f * x));
-  return x;
+  if constexpr (A == Activation::relu) {
+    return x > 0 ? x : 0.0f;
+  } else if constexpr (A == Activation::swish) {
+    return x / (1 + expf(-x));
+  } else if constexpr (A == Activation::gelu) {
+    return x * (0.5f + 0.5f * erff(x * 0.70710678f));
+  } else if constexpr (A == Activation::gelu_tanh) {
+    return x * (0.5f + 0.5f * tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+  } else if constexpr (A == Activation::gelu_sigmoid) {
+    return x / (1 + expf(-1.702f * x));
+  } else {
+    static_assert(A == Activation::none, "an activation that cards do not know");
+    return x;
+  }
 }
 template <Activation A>
 __device__ __forceinline__ float slope_of(float x) {
-  if constexpr (A == Activation::relu) return x > 0 ? 1.0f : 0.0f;
-  if constexpr (A == Activation::gelu) return 0.5f + 0.5f * erff(x * 0.70710678f) + x * 0.39894228f * expf(-0.5f * x * x);
-  if constexpr (A == Activation::gelu_tanh) {
+  if constexpr (A == Activation::relu) {
+    return x > 0 ? 1.0f : 0.0f;
+  } else if constexpr (A == Activation::gelu) {
+    return 0.5f + 0.5f * erff(x * 0.70710678f) + x * 0.39894228f * expf(-0.5f * x * x);
+  } else if constexpr (A == Activation::gelu_tanh) {
     const float t = tanhf(0.79788456f * (x + 0.044715f * x * x * x));
     return 0.5f + 0.5f * t + 0.5f * x * (1 - t * t) * 0.79788456f * (1 + 0.134145f * x * x);
-  }
-  if constexpr (A == Activation::swish || A == Activation::gelu_sigmoid) {
+  } else if constexpr (A == Activation::swish || A == Activation::gelu_sigmoid) {
     const float factor = A == Activation::swish ? 1.0f : 1.702f, s = 1 / (1 + expf(-factor * x));
     return s + x * factor * s * (1 - s);
+  } else {
+    static_assert(A == Activation::none, "an activation that cards do not know");
+    return 1;
   }
-  return 1;
 }
 template <class T, Activation A>
 __global__ void activate_kernel(Elements t) {
@@ -264,22 +275,11 @@ void relu_dropout_backward(Type type, const Elements& t, cudaStream_t stream) {
 }
 namespace {
 
-template <class F>
+// Calls f with the constant for a, which is at most `none`.
+template <int last = static_cast<int>(Activation::none), class F>
 void by_activation(Activation a, F f) {
-  switch (a) {
-    case Activation::none:
-      return f(std::integral_constant<Activation, Activation::none>());
-    case Activation::relu:
-      return f(std::integral_constant<Activation, Activation::relu>());
-    case Activation::swish:
-      return f(std::integral_constant<Activation, Activation::swish>());
-    case Activation::gelu:
-      return f(std::integral_constant<Activation, Activation::gelu>());
-    case Activation::gelu_tanh:
-      return f(std::integral_constant<Activation, Activation::gelu_tanh>());
-    case Activation::gelu_sigmoid:
-      return f(std::integral_constant<Activation, Activation::gelu_sigmoid>());
-  }
+  if (static_cast<int>(a) == last) return f(std::integral_constant<Activation, static_cast<Activation>(last)>());
+  if constexpr (last > 0) by_activation<last - 1>(a, f);
 }
 
 }  // namespace
