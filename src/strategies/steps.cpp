@@ -6,35 +6,24 @@
 #include "base/error.h"
 
 namespace starling {
-namespace {
-
-// Every number of the sums, in the order of the wire.
-template <class Sums, class Visit>
-void each(Sums& sums, Visit visit) {
-  auto& t = sums.totals;
-  auto& c = sums.control;
-  size_t i = 0;
-  for (auto* x : {&t.smoothed, &t.nll, &t.tokens, &t.correct, &t.source_tokens, &t.sentences, &t.clipped, &t.clippable, &c.stop,
-                  &c.finished, &c.time_gone, &t.reward, &t.samples, &t.distinct, &t.consistency, &t.alignment})
-    visit(*x, i++);
-}
-
-}  // namespace
 
 void write_sums(const StepSums& sums, std::span<double> numbers) {
-  each(sums, [&](const double& x, size_t i) { numbers[i] = x; });
+  auto to = numbers.begin();
+  StepSums::each(sums, [&](const double& x) { *to++ = x; });
 }
 
 StepSums read_sums(std::span<const double> numbers) {
   StepSums sums;
-  each(sums, [&](double& x, size_t i) { x = numbers[i]; });
+  auto from = numbers.begin();
+  StepSums::each(sums, [&](double& x) { x = *from++; });
   return sums;
 }
 
 StepSums& operator+=(StepSums& a, const StepSums& b) {
   double more[kSums];
   write_sums(b, more);
-  each(a, [&](double& x, size_t i) { x += more[i]; });
+  const double* from = more;
+  StepSums::each(a, [&](double& x) { x += *from++; });
   return a;
 }
 

@@ -11,7 +11,6 @@
 
 namespace starling {
 
-constexpr int kSums = 16;  // numbers in StepSums
 void write_sums(const StepSums& sums, std::span<double> numbers);
 StepSums read_sums(std::span<const double> numbers);
 StepSums& operator+=(StepSums& a, const StepSums& b);

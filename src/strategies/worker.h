@@ -1,6 +1,7 @@
 // The interface through which a strategy uses the replica of its rank; replica/ implements it.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -32,7 +33,19 @@ struct StepControl {
 struct StepSums {
   StepTotals totals;
   StepControl control;
+
+  // Calls visit(number) for each, in the order of the wire.
+  template <class Sums, class Visit>
+  static void each(Sums& sums, Visit visit) {
+    auto& t = sums.totals;
+    auto& c = sums.control;
+    const std::array all{&t.smoothed, &t.nll,      &t.tokens,    &t.correct, &t.source_tokens, &t.sentences, &t.clipped,     &t.clippable,
+                         &c.stop,     &c.finished, &c.time_gone, &t.reward,  &t.samples,       &t.distinct,  &t.consistency, &t.alignment};
+    static_assert(sizeof all / sizeof all[0] == sizeof(StepSums) / sizeof(double), "a number that does not travel");
+    for (auto* x : all) visit(*x);
+  }
 };
+constexpr int kSums = sizeof(StepSums) / sizeof(double);
 
 // What a rank looks up in an embedding table.
 struct LookupRows {
