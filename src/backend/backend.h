@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "backend/activation.h"
 #include "backend/compression.h"
 #include "backend/flat.h"
+#include "backend/optimizer_steps.h"
 #include "tensor/host_device_array.h"
 
 namespace starling {
@@ -146,11 +148,6 @@ struct LogitsShard {
   }
 };
 
-struct SgdStep {
-  double rate, weight_decay;
-  double scale;  // the gradient is multiplied by this first
-};
-
 // Sums over the target tokens of a batch, read from tensors (autograd/ops.h).
 struct LossSums {
   double smoothed = 0;     // label-smoothed cross-entropy, nats: the training objective
@@ -162,16 +159,8 @@ struct LossSums {
   int64_t clipped = 0, clippable = 0;  // values beyond the bounds of clipped states, and all values that are bounded
 };
 
-struct AdamStep {
-  double rate, beta1, beta2, epsilon, weight_decay;
-  bool decoupled;  // AdamW
-  double scale;    // the gradient is multiplied by this first (1 / tokens, and clipping)
-  int64_t update;  // 1-based, for bias correction
-};
-
-struct AdagradStep {
-  double rate, epsilon, weight_decay, scale;  // as in AdamStep
-};
+// The states of an optimizer's step, of which the last may be empty.
+using StepStates = std::array<Tensor, kMostStates>;
 
 // The tensor operations of one device, and the memory that they work in.
 class Backend {
@@ -329,11 +318,8 @@ class Backend {
   virtual FlatOps& flat() = 0;
   // sum, f64 [1], += the squares of x.
   virtual void sum_of_squares(const Tensor& x, const Tensor& sum) = 0;
-  virtual void adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep&) = 0;
-  // v += g^2, value -= rate * g / (sqrt(v) + epsilon) with g = scale * gradient + weight_decay * value.
-  virtual void adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep&) = 0;
-  // value -= rate * (scale * gradient + weight_decay * value).
-  virtual void sgd(const Tensor& value, const Tensor& gradient, const SgdStep&) = 0;
+  // Updates value and the step's states by the gradient (optimizer_steps.h).
+  virtual void optimizer_step(const Tensor& value, const Tensor& gradient, const StepStates& states, const OptimizerStep& step) = 0;
   // average = decay * average + (1 - decay) * value.
   virtual void moving_average(const Tensor& value, const Tensor& average, double decay) = 0;
   // Writes the code of what is sent (backend/compression.h).

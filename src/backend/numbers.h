@@ -12,6 +12,17 @@ inline void add_number(const Tensor& to, double x) {
   if (to) to.data<double>()[0] += x;
 }
 
+// The addresses of the step's states, of which each element of value has one.
+template <class T, class Step>
+std::array<T*, kMostStates> states_of(const Step&, const Tensor& value, const StepStates& states) {
+  std::array<T*, kMostStates> at{};
+  for (size_t i = 0; i < Step::kStates; ++i) {
+    CHECK(states[i].count() == value.count(), "{} {} with a state {}", Step::kName, value.shape().text(), states[i].shape().text());
+    at[i] = states[i].template data<T>();
+  }
+  return at;
+}
+
 // Records the result of a search for elements that are not finite: the index of one, or a negative number.
 inline void note_bad(const Tensor& bad, int64_t index) {
   if (index >= 0) bad.data<double>()[0] = static_cast<double>(index + 1);

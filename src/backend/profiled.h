@@ -55,7 +55,7 @@ class ProfiledBackend : public Backend {
   int64_t best_micro_batch() const override { return inner_.best_micro_batch(); }
   int64_t logits_bytes() const override { return inner_.logits_bytes(); }
 
-#include "backend/op_overrides.inc"
+#include "backend/ops.inc"
 
  private:
   template <class F>

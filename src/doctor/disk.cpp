@@ -71,7 +71,8 @@ int64_t checkpoint_bytes(const Config& config) {
   MetaBackend meta(DType::f32, DType::f32);
   const int64_t size = config.vocab.training.size;
   const auto model = declare_model(config.model, {size, size}, meta);
-  const int64_t states = (config.train.optimizer.ema > 0 ? 1 : 0) + (config.train.optimizer.optimizer == OptimizerKind::sgd ? 0 : 2);
+  const OptimizerOptions& o = config.train.optimizer;
+  const int64_t states = traits_of(o.optimizer).states() + (o.ema > 0 ? 1 : 0);
   return model->parameters().declared_count() * (1 + states) * static_cast<int64_t>(sizeof(float));
 }
 

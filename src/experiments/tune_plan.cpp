@@ -31,7 +31,7 @@ std::vector<std::string> values_of(const Config& c, const std::string& key) {
     for (const int64_t eighths : {8, 4, 16, 32}) add(std::max<int64_t>(1, c.train.batch_tokens * eighths / 8));
   } else if (key == "train.optimizer") {
     add(word(c.train.optimizer.optimizer));
-    if (has_adam(c.train.optimizer.optimizer)) add("muon");
+    if (traits_of(c.train.optimizer.optimizer).adam) add("muon");
   } else if (key == "model.dropout") {
     for (const double p : {c.model.dropout, 0.1, 0.15, 0.2, 0.3, 0.4}) add(p);
   } else if (key == "data.subword-alpha") {

@@ -7,27 +7,24 @@ namespace starling {
 
 Optimizer::Optimizer(Backend& backend, const OptimizerOptions& options, std::vector<Range> owned, std::vector<MatrixPlace> matrices)
     : backend_(backend), options_(options), matrices_(std::move(matrices)), owned_(std::move(owned)) {
-  if (options_.optimizer == OptimizerKind::sgd) return;
-  if (options_.optimizer != OptimizerKind::adagrad) first_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
-  second_ = Tensor({total(owned_)}, backend.parameter(), backend.memory());
+  for (int i = 0; i < traits_of(options_.optimizer).states(); ++i)
+    states_[static_cast<size_t>(i)] = Tensor({total(owned_)}, backend.parameter(), backend.memory());
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
-  if (options_.optimizer == OptimizerKind::sgd) return {};
-  if (options_.optimizer == OptimizerKind::adagrad) return {{"adagrad.v", second_}};
-  if (options_.optimizer == OptimizerKind::muon) return {{"muon.m", first_}, {"muon.v", second_}};
-  return {{"adam.m", first_}, {"adam.v", second_}};
+  std::vector<std::pair<std::string, Tensor>> all;
+  for (size_t i = 0; i < states_.size() && states_[i]; ++i) all.emplace_back(traits_of(options_.optimizer).state_names[i], states_[i]);
+  return all;
 }
 
 void Optimizer::reset_moments() {
-  if (first_) first_.zero();
-  if (second_) second_.zero();
+  for (const Tensor& state : states_)
+    if (state) state.zero();
   moments_since_ = updates_;
 }
 
 double Optimizer::elements_moved() const {
-  if (is_sgd(options_, of_the_run_ + 1)) return 3;
-  return options_.optimizer == OptimizerKind::adagrad ? 5 : 7;
+  return traits_of(is_sgd(options_, of_the_run_ + 1) ? OptimizerKind::sgd : options_.optimizer).elements_moved();
 }
 
 std::span<const MatrixPlace> Optimizer::matrices_in(int64_t begin, int64_t end) const {
@@ -58,7 +55,7 @@ void Optimizer::update(const Tensor& values, const Tensor& gradients, int64_t be
     flat(at, m.offset);
     const Shape shape{m.rows, m.columns};
     muon_.update(m, values.slice(m.offset, shape), gradients.slice(m.offset, shape),
-                 first_.slice(state_of(m.offset, m.offset + m.count()), shape),
+                 states_[0].slice(state_of(m.offset, m.offset + m.count()), shape),
                  {rate, options_.weight_decay, options_.muon_momentum, gradient_scale});
     at = m.offset + m.count();
   }
@@ -76,17 +73,30 @@ int64_t Optimizer::state_of(int64_t begin, int64_t end) const {
   return at + begin - range->begin;
 }
 
+OptimizerStep Optimizer::step(double scale, double rate) const {
+  const OptimizerOptions& o = options_;
+  switch (is_sgd(o, of_the_run_) ? OptimizerKind::sgd : o.optimizer) {
+    case OptimizerKind::adam:
+      return AdamStep{rate, o.beta1, o.beta2, o.epsilon, o.weight_decay, false, scale, updates_ - moments_since_};
+    case OptimizerKind::adamw:
+    case OptimizerKind::muon:  // of what is no matrix
+      return AdamStep{rate, o.beta1, o.beta2, o.epsilon, o.weight_decay, true, scale, updates_ - moments_since_};
+    case OptimizerKind::adagrad:
+      return AdagradStep{rate, o.epsilon, o.weight_decay, scale};
+    case OptimizerKind::sgd:
+      return SgdStep{rate, o.weight_decay, scale};
+  }
+  CHECK(false, "optimizer {}", static_cast<int>(o.optimizer));
+}
+
 void Optimizer::update_part(const Tensor& values, const Tensor& gradients, int64_t begin, double gradient_scale, double rate) {
   const int64_t end = begin + values.count();
   if (begin == end) return;
   const int64_t at = state_of(begin, end);
-  const Shape shape{end - begin};
-  if (is_sgd(options_, of_the_run_)) return backend_.sgd(values, gradients, {rate, options_.weight_decay, gradient_scale});
-  if (options_.optimizer == OptimizerKind::adagrad)
-    return backend_.adagrad(values, gradients, second_.slice(at, shape), {rate, options_.epsilon, options_.weight_decay, gradient_scale});
-  backend_.adam(values, gradients, first_.slice(at, shape), second_.slice(at, shape),
-                {rate, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay, options_.optimizer != OptimizerKind::adam,
-                 gradient_scale, updates_ - moments_since_});
+  StepStates states = states_;
+  for (Tensor& state : states)
+    if (state) state = state.slice(at, Shape{end - begin});
+  backend_.optimizer_step(values, gradients, states, step(gradient_scale, rate));
 }
 
 bool is_sgd(const OptimizerOptions& o, int64_t step) {

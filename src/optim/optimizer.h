@@ -55,6 +55,8 @@ class Optimizer {
  private:
   // The matrices that begin in a range and get Muon's step in the current update.
   std::span<const MatrixPlace> matrices_in(int64_t begin, int64_t end) const;
+  // The step of the current update.
+  OptimizerStep step(double scale, double rate) const;
   // Where the state of owned element `begin` lies.
   int64_t state_of(int64_t begin, int64_t end) const;
 
@@ -63,7 +65,7 @@ class Optimizer {
   std::vector<MatrixPlace> matrices_;
   Muon muon_{backend_};
   std::vector<Range> owned_;
-  Tensor first_, second_;  // Adam's moments; AdaGrad's sums of squares in the second; empty for sgd
+  StepStates states_;  // as many as the optimizer has
   int64_t updates_ = 0, moments_since_ = 0, of_the_run_ = 0;
 };
 

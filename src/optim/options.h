@@ -1,8 +1,13 @@
 // Options of the optimizer and the learning-rate schedule; part of the `train` section of a configuration.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
+#include "backend/optimizer_steps.h"
 #include "config/words.h"
 
 namespace starling {
@@ -16,9 +21,39 @@ constexpr bool has_end(RateSchedule s) { return s == RateSchedule::linear || s =
 enum class LossNormalization : uint8_t { tokens, sentences };  // what the summed gradient is divided by
 constexpr auto words(LossNormalization) { return std::array{"tokens", "sentences"}; }
 
-// Whether Adam updates at least some of the parameters.
-constexpr bool has_adam(OptimizerKind kind) {
-  return kind == OptimizerKind::adam || kind == OptimizerKind::adamw || kind == OptimizerKind::muon;
+// What else is to be known of an optimizer.
+struct OptimizerTraits {
+  std::array<const char*, kMostStates> state_names{};  // in checkpoints, of what is kept for each parameter: a number each
+  bool adam = false;                                   // Adam updates at least some of the parameters
+  bool epsilon = false;                                // train.epsilon has an effect
+
+  constexpr int states() const {
+    return static_cast<int>(std::count_if(state_names.begin(), state_names.end(), [](auto x) { return x; }));
+  }
+  // Elements that an update reads and writes for each parameter: value and states both ways, and the gradient.
+  constexpr double elements_moved() const { return 3 + 2 * states(); }
+};
+constexpr OptimizerTraits traits_of(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::adam:
+    case OptimizerKind::adamw:
+      return {.state_names = {"adam.m", "adam.v"}, .adam = true, .epsilon = true};
+    case OptimizerKind::muon:
+      return {.state_names = {"muon.m", "muon.v"}, .adam = true, .epsilon = true};
+    case OptimizerKind::adagrad:
+      return {.state_names = {"adagrad.v"}, .epsilon = true};
+    case OptimizerKind::sgd:
+      return {};
+  }
+  return {};
+}
+
+// The words of the optimizers with a trait.
+inline std::vector<std::string> optimizers_with(bool OptimizerTraits::*trait) {
+  std::vector<std::string> all;
+  for (const char* name : words(OptimizerKind{}))
+    if (traits_of(from_word<OptimizerKind>(name)).*trait) all.emplace_back(name);
+  return all;
 }
 
 // The largest decay of a moment, which is kept in f32: there 1 - decay is accurate to 0.14 %. At 0.999999 it is accurate to 1.3 %, and from
@@ -73,12 +108,11 @@ void visit(Visitor& v, OptimizerOptions& c) {
       .needs("train.schedule", {RateSchedule::linear, RateSchedule::cosine, RateSchedule::wsd});
   v.field("decay-share", c.decay_share, "share of the run, at its end, in which the rate falls", 0.0, 1.0)
       .needs("train.schedule", {RateSchedule::wsd});
-  v.field("beta1", c.beta1, "decay of the first moment", 0.0, kMostDecay)
-      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
+  v.field("beta1", c.beta1, "decay of the first moment", 0.0, kMostDecay).needs("train.optimizer", optimizers_with(&OptimizerTraits::adam));
   v.field("beta2", c.beta2, "decay of the second moment", 0.0, kMostDecay)
-      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
+      .needs("train.optimizer", optimizers_with(&OptimizerTraits::adam));
   v.field("epsilon", c.epsilon, "added to the root of the second moment", 1e-30, 1.0)
-      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon, OptimizerKind::adagrad});
+      .needs("train.optimizer", optimizers_with(&OptimizerTraits::epsilon));
   v.field("muon-momentum", c.muon_momentum, "decay of the momentum of weight matrices", 0.0, kMostDecay)
       .needs("train.optimizer", {OptimizerKind::muon});
   v.field("weight-decay", c.weight_decay, "weight decay per update (times the learning rate)", 0.0, 1.0);

@@ -112,7 +112,7 @@ std::vector<std::string> settings_of_checkpoint(FileSystem& files, const std::st
 
 // Of a run's record; none where its rate would mean something else in another run.
 std::optional<EarlierTraining> earlier_training(const TrainConfig& t, const StrategyOptions& strategy, int64_t updates) {
-  if (!has_adam(t.optimizer.optimizer) || strategy.batch != BatchScope::global || strategy.rate_scaling != RateScaling::none)
+  if (!traits_of(t.optimizer.optimizer).adam || strategy.batch != BatchScope::global || strategy.rate_scaling != RateScaling::none)
     return std::nullopt;
   return EarlierTraining{t.optimizer.learning_rate, t.warmup_tokens > 0 ? t.warmup_tokens / t.batch_tokens : t.optimizer.warmup, updates,
                          t.batch_tokens};
@@ -120,7 +120,7 @@ std::optional<EarlierTraining> earlier_training(const TrainConfig& t, const Stra
 
 // The same of a checkpoint that is no longer in its run.
 std::optional<EarlierTraining> earlier_training(const State& s, int64_t updates) {
-  if (!s.has("optimizer") || !has_adam(from_word<OptimizerKind>(s.text("optimizer")))) return std::nullopt;
+  if (!s.has("optimizer") || !traits_of(from_word<OptimizerKind>(s.text("optimizer"))).adam) return std::nullopt;
   return EarlierTraining{s.real("learning-rate"), s.integer("warmup"), updates, s.integer("batch-tokens")};
 }
 

@@ -138,7 +138,7 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("warmup-tokens", c.warmup_tokens, "in place of warmup: linear warm-up, target tokens of all workers; 0 = off", 0, 1000000000000);
   v.field("beta2-tokens", c.beta2_tokens,
           "in place of beta2: target tokens of all workers after which the second moment has forgotten half; 0 = off", 0, 1000000000000)
-      .needs("train.optimizer", {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::muon});
+      .needs("train.optimizer", optimizers_with(&OptimizerTraits::adam));
   v.field("label-smoothing", c.label_smoothing, "probability mass spread over the whole vocabulary", 0.0, 0.99);
   v.field("guided-alignment", c.guided_alignment,
           "where a corpus has an alignment: the factor of a loss that makes one head of the decoder attend to the source tokens that a "

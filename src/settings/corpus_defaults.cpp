@@ -85,7 +85,7 @@ const Choice& choice_for(double epoch) {
 // Returns whether the known learning rates, which are for one update by all workers, apply here.
 bool rates_fit(const Config& c) {
   const OptimizerOptions& o = c.train.optimizer;
-  return has_adam(o.optimizer) && (o.schedule == RateSchedule::inverse_sqrt || has_end(o.schedule)) && c.train.warmup_tokens == 0 &&
+  return traits_of(o.optimizer).adam && (o.schedule == RateSchedule::inverse_sqrt || has_end(o.schedule)) && c.train.warmup_tokens == 0 &&
          c.strategy.batch == BatchScope::global && c.strategy.rate_scaling == RateScaling::none;
 }
 
@@ -277,7 +277,7 @@ std::string choices_text(const Config& config) {
 std::string small_corpus_advice(const Config& config, int64_t pairs, int64_t updates_an_epoch) {
   const TrainConfig& t = config.train;
   if (pairs >= kSmall || updates_an_epoch < 1 || t.warmup_tokens > 0 || t.optimizer.warmup <= kShortest) return "";
-  if (architecture_of(config.model.preset) != Architecture::transformer || !has_adam(t.optimizer.optimizer)) return "";
+  if (architecture_of(config.model.preset) != Architecture::transformer || !traits_of(t.optimizer.optimizer).adam) return "";
   const double epochs = static_cast<double>(t.optimizer.warmup) / static_cast<double>(updates_an_epoch);
   if (epochs <= kEpochs) return "";
   if (!t.initial_model.empty())

@@ -243,8 +243,8 @@ class Asynchronous : public Strategy {
   void update_locally(Worker& w, double scale) {
     if (o_.local_learning_rate == 0) return;
     ParameterStore& parameters = w.parameters();
-    w.clock().spend({Work::update, 0, 3.0 * static_cast<double>(flat_ * element_)}, [&] {
-      parameters.backend().sgd(parameters.values(), parameters.gradients(), {o_.local_learning_rate, 0, scale});
+    w.clock().spend({Work::update, 0, traits_of(OptimizerKind::sgd).elements_moved() * static_cast<double>(flat_ * element_)}, [&] {
+      parameters.backend().optimizer_step(parameters.values(), parameters.gradients(), {}, SgdStep{o_.local_learning_rate, 0, scale});
     });
     parameters.changed();
   }

@@ -70,7 +70,7 @@ TEST_F(LargeTensors, Elements) {
   });
   compare("sgd", [&](int64_t rows) {
     const Tensor y = tensor(rows, 2);
-    return card->sgd(y, tensor(rows, 1), {0.1, 0, 1}), y;
+    return card->optimizer_step(y, tensor(rows, 1), {}, SgdStep{0.1, 0, 1}), y;
   });
 }
 

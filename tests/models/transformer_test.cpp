@@ -210,15 +210,15 @@ TEST(Transformer, BackendsAgreeOnTenTrainingLosses) {
   for (const char* spec : {"reference", "cpu:f32", "reference", "cpu:f32"}) {
     const auto backend = make_backend(spec, 2);
     const bool other = losses.size() > 1;
-    const auto model = make_model(other ? foreign("post", Autoregression::ssru, Activation::swish) : tiny("pre", "all"), {40, 40},
-                                  *backend, 3, true);
+    const auto model =
+        make_model(other ? foreign("post", Autoregression::ssru, Activation::swish) : tiny("pre", "all"), {40, 40}, *backend, 3, true);
     const Tensor m({model->parameters().values().count()}, backend->parameter(), backend->memory()), v = m.clone();
     losses.emplace_back();
     for (int step = 1; step <= 10; ++step) {
       const LossSums sums = run(*model, random_batch(6, 40, 100 + step), true);
       losses.back().push_back(sums.smoothed / sums.tokens);
-      backend->adam(model->parameters().values(), model->parameters().gradients(), m, v,
-                    {1e-3, 0.9, 0.98, 1e-9, 0, false, 1.0 / sums.tokens, step});
+      backend->optimizer_step(model->parameters().values(), model->parameters().gradients(), {m, v},
+                              AdamStep{1e-3, 0.9, 0.98, 1e-9, 0, false, 1.0 / static_cast<double>(sums.tokens), step});
       model->parameters().changed();
     }
   }
@@ -231,8 +231,8 @@ TEST(Transformer, BackendsAgreeOnTenTrainingLosses) {
 TEST(Transformer, CachedDecodingGivesTheProbabilitiesOfTheForwardPass) {
   for (const ModelConfig& config :
        {tiny("pre", "all"), tiny("post", "all"), foreign("pre", Autoregression::self_attention, Activation::gelu_sigmoid),
-        foreign("pre", Autoregression::ssru, Activation::swish), foreign("post", Autoregression::ssru, Activation::relu),
-        placed("pre", 2), placed("post", 0), related("pre", 3), related("post", 20)}) {
+        foreign("pre", Autoregression::ssru, Activation::swish), foreign("post", Autoregression::ssru, Activation::relu), placed("pre", 2),
+        placed("post", 0), related("pre", 3), related("post", 20)}) {
     const auto backend = make_backend("cpu:f32", 2);
     const auto model = make_model(config, {30, 30}, *backend, 3, false);
     if (config.output_bias) {  // which begins as zeros

@@ -330,7 +330,7 @@ std::vector<OpCase> op_cases() {
       std::vector<double> squares = v.to_doubles();
       for (double& x : squares) x *= x;
       v.from_doubles(squares);
-      c.backend.adam(value, g, m, v, {1e-2, 0.9, 0.98, 1e-9, 0.01, decoupled, 0.5, 3});
+      c.backend.optimizer_step(value, g, {m, v}, AdamStep{1e-2, 0.9, 0.98, 1e-9, 0.01, decoupled, 0.5, 3});
       c.backend.moving_average(value, average, 0.9);
       c.output(value), c.output(m), c.output(v), c.output(average);
       const Tensor sum({1}, DType::f64, c.backend.memory());
@@ -342,12 +342,12 @@ std::vector<OpCase> op_cases() {
     std::vector<double> squares = v.to_doubles();
     for (double& x : squares) x *= x;
     v.from_doubles(squares);
-    c.backend.adagrad(value, g, v, {1e-2, 1e-9, 0.01, 0.5});
+    c.backend.optimizer_step(value, g, {v}, AdagradStep{1e-2, 1e-9, 0.01, 0.5});
     c.output(value), c.output(v);
   });
   add("sgd", [](CaseContext& c) {
     const Tensor value = c.parameters({10003}), g = c.parameters({10003});
-    c.backend.sgd(value, g, {0.5, 0.01, 0.25});
+    c.backend.optimizer_step(value, g, {}, SgdStep{0.5, 0.01, 0.25});
     c.output(value);
   });
   add_attention_cases(cases);

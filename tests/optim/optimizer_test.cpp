@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "backend/profiled.h"
+
 namespace starling {
 namespace {
 
@@ -213,6 +215,24 @@ TEST(Sgd, FollowsTheUpdatesOfTheRunWhereThoseAreCountedApart) {
     EXPECT_NEAR(before - x.to_doubles()[0], of_the_run < 3 ? 0.01 : 0.04, 1e-8);  // Adam's step does not depend on the scale
   }
   EXPECT_EQ(optimizer.updates(), 5);
+}
+
+// What the traits say of an optimizer, beside the tensors that its step is given.
+TEST(OptimizerTraits, SayWhatAStepReadsAndWrites) {
+  const auto cpu = make_backend("cpu:f32", 1);
+  for (const std::string name : words(OptimizerKind{})) {
+    ProfiledBackend backend(*cpu);
+    OptimizerOptions o;
+    o.optimizer = from_word<OptimizerKind>(name);
+    constexpr int64_t n = 1000;
+    const Tensor x({n}, DType::f32, backend.memory()), g({n}, DType::f32, backend.memory());
+    Optimizer optimizer(backend, o, n);
+    EXPECT_EQ(optimizer.state().size(), static_cast<size_t>(traits_of(o.optimizer).states())) << name;
+    optimizer.begin_update();
+    optimizer.update(x, g, 1, 0.01);
+    ASSERT_EQ(backend.times.size(), 1u) << name;
+    EXPECT_EQ(backend.times.begin()->second.bytes, traits_of(o.optimizer).elements_moved() * static_cast<double>(n * 4)) << name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, AdamTest, testing::Values("adam", "adamw"));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "backend/backend.h"
@@ -33,6 +34,58 @@ struct QueuedDevice {
   }
   LossRows inner(const LossRows& r) const { return {inner(r.targets), r.smoothing, r.logit_bound, inner(r.weights), r.r_drop}; }
   LogitsShard inner(const LogitsShard& s) const { return {inner(s.logits), s.first, s.vocabulary, inner(s.top), inner(s.sums)}; }
+  Backend::GlobalAttention inner(const Backend::GlobalAttention& in) const {
+    return {inner(in.q), inner(in.k), inner(in.v), inner(in.memory)};
+  }
+  LstmStep inner(const LstmStep& s) const {
+    using S = LstmStep;
+    return inner_of(s, {&S::gates, &S::recurrent, &S::cell_before, &S::cell, &S::hidden, &S::clipped});
+  }
+  LstmStepBackward inner(const LstmStepBackward& s) const {
+    using S = LstmStepBackward;
+    return inner_of(s, {&S::gates, &S::cell_before, &S::cell, &S::dhidden, &S::drecurrent, &S::dcell});
+  }
+  Ssru inner(const Ssru& s) const {
+    Ssru own = inner_of(s, {&Ssru::candidate, &Ssru::forget, &Ssru::before, &Ssru::cell, &Ssru::hidden});
+    own.offsets = inner(s.offsets);
+    return own;
+  }
+  SsruBackward inner(const SsruBackward& s) const {
+    using S = SsruBackward;
+    S own = inner_of(s, {&S::candidate, &S::forget, &S::cell, &S::dhidden, &S::dcandidate, &S::dforget});
+    own.offsets = inner(s.offsets);
+    return own;
+  }
+  StepStates inner(const StepStates& states) const {
+    StepStates own;
+    for (size_t i = 0; i < own.size(); ++i) own[i] = inner(states[i]);
+    return own;
+  }
+  CodeLayout inner(const CodeLayout& layout) const { return layout; }
+  // A weight that is packed by the time it is used, and a task that keeps its layout.
+  struct LatePacked {
+    std::shared_ptr<std::shared_ptr<Packed>> form;
+    operator const Packed&() const;
+  };
+  struct LateCompression {
+    Compression task;
+    CodeLayout layout;
+    operator Compression() const;
+  };
+  LatePacked inner(const Packed& w) const;
+  LateCompression inner(const Compression& c) const;
+  // Numbers, which have no tensors in them.
+  template <class T>
+  requires std::is_trivially_copyable_v<T> T inner(const T& x)
+  const { return x; }
+
+ private:
+  template <class Task>
+  Task inner_of(const Task& task, std::initializer_list<Tensor Task::*> tensors) const {
+    Task own = task;
+    for (Tensor Task::*t : tensors) own.*t = inner(task.*t);
+    return own;
+  }
 };
 
 class QueuedBackend : public Backend {
@@ -52,14 +105,12 @@ class QueuedBackend : public Backend {
 
   FlatOps& flat() override { return *flat_; }
 
-#include "backend/op_overrides.inc"
+#include "backend/ops.inc"
 
  private:
-  template <class T>
-  T inner(const T& x) const {
-    return device_->inner(x);
-  }
-  void later(std::function<void()> body) { device_->queue.push(std::move(body)); }
+  Tensor inner(const Tensor& x) const { return device_->inner(x); }
+  template <class... Parameters, class... Arguments>
+  void defer(void (Backend::*op)(Parameters...), const Arguments&... arguments);
 
   std::shared_ptr<QueuedDevice> device_;
   std::unique_ptr<Backend> inner_;

@@ -35,7 +35,7 @@ class CpuBackend final : public Backend {
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
   int64_t row_multiple(int64_t rows) const override { return activation_ == DType::f32 && vnni_ ? 1 : Backend::row_multiple(rows); }
 
-#include "backend/op_overrides.inc"  // the files of this folder
+#include "backend/ops.inc"  // the files of this folder
 
  private:
   void enter() const;

@@ -14,28 +14,16 @@ void CpuBackend::sum_of_squares(const Tensor& x, const Tensor& sum) {
   add_number(sum, total);
 }
 
-void CpuBackend::adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep& s) {
-  const auto correction = [&](double beta) { return static_cast<float>(1 - std::pow(beta, static_cast<double>(s.update))); };
-  ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
-    kernels_.adam(value.data<float>(), gradient.data<float>(), m.data<float>(), v.data<float>(), static_cast<float>(s.rate),
-                  static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
-                  s.decoupled ? 0.0f : static_cast<float>(s.weight_decay), s.decoupled ? static_cast<float>(s.weight_decay) : 0.0f,
-                  static_cast<float>(s.scale), correction(s.beta1), correction(s.beta2), begin, end);
-  });
-}
-
-void CpuBackend::adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep& s) {
-  ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
-    kernels_.adagrad(value.data<float>(), gradient.data<float>(), v.data<float>(), static_cast<float>(s.rate),
-                     static_cast<float>(s.epsilon), static_cast<float>(s.weight_decay), static_cast<float>(s.scale), begin, end);
-  });
-}
-
-void CpuBackend::sgd(const Tensor& value, const Tensor& gradient, const SgdStep& s) {
-  ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
-    kernels_.sgd(value.data<float>(), gradient.data<float>(), static_cast<float>(s.rate), static_cast<float>(s.weight_decay),
-                 static_cast<float>(s.scale), begin, end);
-  });
+void CpuBackend::optimizer_step(const Tensor& value, const Tensor& gradient, const StepStates& states, const OptimizerStep& step) {
+  std::visit(
+      [&](const auto& s) {
+        const auto numbers = s.f32();
+        const auto at = states_of<float>(s, value, states);
+        ranges(value.count(), 4096, [&](int64_t begin, int64_t end, int) {
+          kernels_.optimizer_steps[step.index()](&numbers, value.data<float>(), gradient.data<float>(), at.data(), begin, end);
+        });
+      },
+      step);
 }
 
 void CpuBackend::moving_average(const Tensor& value, const Tensor& average, double decay) {

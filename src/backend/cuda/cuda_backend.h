@@ -40,7 +40,7 @@ class CudaBackend final : public Backend {
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
   FlatOps& flat() override { return *flat_; }
 
-#include "backend/op_overrides.inc"  // the files of this folder
+#include "backend/ops.inc"  // the files of this folder
 
  private:
   cudaStream_t stream() const { return device_->stream(); }

@@ -24,29 +24,11 @@ void CudaBackend::sum_of_squares(const Tensor& x, const Tensor& sum) {
   kernels::sum_of_squares({at<float>(x), scratch<double>(0, kernels::square_parts(n)), at<double>(sum), n}, stream());
 }
 
-void CudaBackend::adam(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamStep& s) {
-  const int64_t n = count_of({value, gradient, m, v});
-  const auto correction = [&](double beta) { return 1 - std::pow(beta, static_cast<double>(s.update)); };
-  const auto decay = static_cast<float>(s.weight_decay);
-  kernels::adam({at<float>(value), at<float>(gradient), at<float>(m), at<float>(v), static_cast<float>(s.rate), static_cast<float>(s.beta1),
-                 static_cast<float>(s.beta2), static_cast<float>(s.epsilon), s.decoupled ? 0.0f : decay, s.decoupled ? decay : 0.0f,
-                 static_cast<float>(s.scale), static_cast<float>(s.rate / correction(s.beta1)),
-                 static_cast<float>(1 / std::sqrt(correction(s.beta2))), n},
-                stream());
-}
-
-void CudaBackend::adagrad(const Tensor& value, const Tensor& gradient, const Tensor& v, const AdagradStep& s) {
-  const int64_t n = count_of({value, gradient, v});
-  kernels::adagrad({at<float>(value), at<float>(gradient), at<float>(v), static_cast<float>(s.rate), static_cast<float>(s.epsilon),
-                    static_cast<float>(s.weight_decay), static_cast<float>(s.scale), n},
-                   stream());
-}
-
-void CudaBackend::sgd(const Tensor& value, const Tensor& gradient, const SgdStep& s) {
-  const int64_t n = count_of({value, gradient});
-  kernels::sgd({at<float>(value), at<float>(gradient), static_cast<float>(s.rate), static_cast<float>(s.weight_decay),
-                static_cast<float>(s.scale), n},
-               stream());
+void CudaBackend::optimizer_step(const Tensor& value, const Tensor& gradient, const StepStates& states, const OptimizerStep& step) {
+  kernels::StepTensors t{at<float>(value), at<float>(gradient), {}, count_of({value, gradient})};
+  const auto count = std::visit([](const auto& s) { return static_cast<size_t>(s.kStates); }, step);
+  for (size_t i = 0; i < count; ++i) count_of({value, states[i]}), t.states[i] = at<float>(states[i]);
+  kernels::optimizer_step(t, step, stream());
 }
 
 void CudaBackend::moving_average(const Tensor& value, const Tensor& average, double decay) {

@@ -18,7 +18,7 @@ class ReferenceBackend final : public Backend {
   DType parameter() const override { return DType::f64; }
   FlatOps& flat() override { return *flat_; }
 
-#include "backend/op_overrides.inc"  // the files of this folder
+#include "backend/ops.inc"  // the files of this folder
 
  private:
   static double& at(const Tensor& t, int64_t row, int64_t column) { return t.data<double>()[row * t.columns() + column]; }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backend/activation.h"
+#include "backend/optimizer_steps.h"
 #include "tensor/tensor.h"
 
 namespace starling::kernels {
@@ -185,11 +186,9 @@ struct Table {
   void (*top_logits)(const float* z, int64_t n, int64_t seen, int64_t k, float* values, int32_t* indices, double* denominator);
   int32_t (*sample)(const float* logits, int64_t V, double uniform);
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
-  void (*adam)(float* value, const float* gradient, float* m, float* v, float rate, float beta1, float beta2, float epsilon,
-               float coupled_decay, float decoupled_decay, float scale, float correction1, float correction2, int64_t begin, int64_t end);
-  void (*adagrad)(float* value, const float* gradient, float* v, float rate, float epsilon, float weight_decay, float scale, int64_t begin,
-                  int64_t end);
-  void (*sgd)(float* value, const float* gradient, float rate, float weight_decay, float scale, int64_t begin, int64_t end);
+  // Elements [begin, end) by the F32 of the OptimizerStep of that index.
+  void (*optimizer_steps[std::variant_size_v<OptimizerStep>])(const void* numbers, float* value, const float* gradient,
+                                                              float* const* states, int64_t begin, int64_t end);
   void (*moving_average)(const float* value, float* average, float decay, int64_t begin, int64_t end);
 };
 

@@ -20,38 +20,23 @@ double sum_of_squares(const float* x, int64_t begin, int64_t end) {
   return total;
 }
 
-void adam(float* value, const float* gradient, float* m, float* v, float rate, float beta1, float beta2, float epsilon, float coupled_decay,
-          float decoupled_decay, float scale, float correction1, float correction2, int64_t begin, int64_t end) {
-  const float step = rate / correction1, root = 1.0f / std::sqrt(correction2);
+template <class Step>
+void take_step(const void* numbers, float* value, const float* gradient, float* const* states, int64_t begin, int64_t end) {
+  constexpr int n = Step::kStates;
+  const auto step = *static_cast<const typename Step::F32*>(numbers);
   blocks(begin, end, [&](int64_t c, auto w) {
-    vf x = load(value + c, w);
-    const vf g = load(gradient + c, w) * scale + coupled_decay * x;
-    const vf first = beta1 * load(m + c, w) + (1 - beta1) * g, second = beta2 * load(v + c, w) + (1 - beta2) * g * g;
-    vf deviation;
-    for (int i = 0; i < L; ++i) deviation[i] = __builtin_sqrtf(second[i]);
-    x = x - step * first / (deviation * root + epsilon) - rate * decoupled_decay * x;
-    store(m + c, first, w);
-    store(v + c, second, w);
+    vf x = load(value + c, w), state[std::max(n, 1)];
+    for (int i = 0; i < n; ++i) state[i] = load(states[i] + c, w);
+    step(x, load(gradient + c, w), state);
+    for (int i = 0; i < n; ++i) store(states[i] + c, state[i], w);
     store(value + c, x, w);
   });
 }
 
-void adagrad(float* value, const float* gradient, float* v, float rate, float epsilon, float weight_decay, float scale, int64_t begin,
-             int64_t end) {
-  blocks(begin, end, [&](int64_t c, auto w) {
-    const vf x = load(value + c, w), g = load(gradient + c, w) * scale + weight_decay * x, squares = load(v + c, w) + g * g;
-    vf root;
-    for (int i = 0; i < L; ++i) root[i] = __builtin_sqrtf(squares[i]);
-    store(v + c, squares, w);
-    store(value + c, x - rate * g / (root + epsilon), w);
-  });
-}
-
-void sgd(float* value, const float* gradient, float rate, float weight_decay, float scale, int64_t begin, int64_t end) {
-  blocks(begin, end, [&](int64_t c, auto w) {
-    const vf x = load(value + c, w);
-    store(value + c, x - rate * (scale * load(gradient + c, w) + weight_decay * x), w);
-  });
+template <class... Steps>
+void set_steps(Table& t, const std::variant<Steps...>*) {
+  size_t i = 0;
+  ((t.optimizer_steps[i++] = take_step<Steps>), ...);
 }
 
 void moving_average(const float* value, float* average, float decay, int64_t begin, int64_t end) {
@@ -62,9 +47,7 @@ void moving_average(const float* value, float* average, float decay, int64_t beg
 
 void set_optimizer_steps(Table& t) {
   t.sum_of_squares = sum_of_squares;
-  t.adam = adam;
-  t.adagrad = adagrad;
-  t.sgd = sgd;
+  set_steps(t, static_cast<const OptimizerStep*>(nullptr));
   t.moving_average = moving_average;
 }
 

@@ -22,25 +22,22 @@ __global__ void add_squares_kernel(Squares t) {
   if (threadIdx.x == 0) *t.sum += sum;
 }
 
-__global__ void adam_kernel(Adam t) {
+template <class Step>
+struct StepTask {
+  StepTensors at;
+  typename Step::F32 step;
+  int64_t count;
+};
+template <class Step>
+__global__ void step_kernel(StepTask<Step> t) {
+  constexpr int n = Step::kStates;
   const int64_t i = global_thread();
   if (i >= t.count) return;
-  const float x = t.value[i], g = t.gradient[i] * t.scale + t.coupled_decay * x;
-  const float first = t.beta1 * t.m[i] + (1 - t.beta1) * g, second = t.beta2 * t.v[i] + (1 - t.beta2) * g * g;
-  t.m[i] = first;
-  t.v[i] = second;
-  t.value[i] = x - t.step * first / (sqrtf(second) * t.root + t.epsilon) - t.rate * t.decoupled_decay * x;
-}
-__global__ void adagrad_kernel(Adagrad t) {
-  const int64_t i = global_thread();
-  if (i >= t.count) return;
-  const float x = t.value[i], g = t.gradient[i] * t.scale + t.weight_decay * x, squares = t.v[i] + g * g;
-  t.v[i] = squares;
-  t.value[i] = x - t.rate * g / (sqrtf(squares) + t.epsilon);
-}
-__global__ void sgd_kernel(Sgd t) {
-  const int64_t i = global_thread();
-  if (i < t.count) t.value[i] -= t.rate * (t.scale * t.gradient[i] + t.weight_decay * t.value[i]);
+  float x = t.at.value[i], state[n > 0 ? n : 1];
+  for (int k = 0; k < n; ++k) state[k] = t.at.states[k][i];
+  t.step(x, t.at.gradient[i], state);
+  for (int k = 0; k < n; ++k) t.at.states[k][i] = state[k];
+  t.at.value[i] = x;
 }
 __global__ void moving_average_kernel(MovingAverage t) {
   const int64_t i = global_thread();
@@ -59,9 +56,13 @@ void sum_of_squares(const Squares& t, cudaStream_t stream) {
   launch(squares_kernel, square_parts(t.count), kThreads, kWarp * sizeof(double), stream, t);
   launch(add_squares_kernel, t.count > 0 ? 1 : 0, 1024, kWarp * sizeof(double), stream, t);
 }
-void adam(const Adam& t, cudaStream_t stream) { launch_elements(adam_kernel, t, stream); }
-void adagrad(const Adagrad& t, cudaStream_t stream) { launch_elements(adagrad_kernel, t, stream); }
-void sgd(const Sgd& t, cudaStream_t stream) { launch_elements(sgd_kernel, t, stream); }
+template <class Step>
+void launch_step(const StepTensors& t, const Step& step, cudaStream_t stream) {
+  launch_elements(step_kernel<Step>, StepTask<Step>{t, step.f32(), t.count}, stream);
+}
+void optimizer_step(const StepTensors& t, const OptimizerStep& step, cudaStream_t stream) {
+  std::visit([&](const auto& s) { launch_step(t, s, stream); }, step);
+}
 void moving_average(const MovingAverage& t, cudaStream_t stream) { launch_elements(moving_average_kernel, t, stream); }
 
 }  // namespace starling::STARLING_CUDA::kernels

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/cuda/kernels/tasks.h"
+#include "backend/optimizer_steps.h"
 
 namespace starling::STARLING_CUDA::kernels {
 
@@ -16,32 +17,13 @@ struct Squares {
 int64_t square_parts(int64_t count);
 void sum_of_squares(const Squares&, cudaStream_t);
 
-struct Adam {
+struct StepTensors {
   float* value;
   const float* gradient;
-  float *m, *v;
-  float rate, beta1, beta2, epsilon, coupled_decay, decoupled_decay, scale;
-  float step, root;  // rate / (1 - beta1^update), 1 / sqrt(1 - beta2^update)
+  float* states[kMostStates];
   int64_t count;
 };
-void adam(const Adam&, cudaStream_t);
-
-struct Adagrad {
-  float* value;
-  const float* gradient;
-  float* v;
-  float rate, epsilon, weight_decay, scale;
-  int64_t count;
-};
-void adagrad(const Adagrad&, cudaStream_t);
-
-struct Sgd {
-  float* value;
-  const float* gradient;
-  float rate, weight_decay, scale;
-  int64_t count;
-};
-void sgd(const Sgd&, cudaStream_t);
+void optimizer_step(const StepTensors&, const OptimizerStep&, cudaStream_t);
 
 struct MovingAverage {
   const float* value;
