@@ -77,7 +77,18 @@ TEST(MemoryPlan, CountsThoseOfDividedModels) {
     expect_counted(stages, "cpu:bf16", batch, 200);
     shards.parallel.tensor = 2;
     expect_counted(shards, "cpu:f32", batch, 400);
+    stages.parallel.tensor = 2;
+    expect_counted(stages, "cpu:bf16", batch, 400);
   }
+  // With these, other ranks' sentences and pieces arrive while a rank computes; one that counts alone has them at once.
+  Config pieces = planned_config("gnmt-small");
+  pieces.parallel.pipeline = 2;
+  pieces.parallel.time_pieces = 3;
+  expect_counted(pieces, "cpu:f32", batch, 400);
+  pieces.parallel.time_pieces = 0;
+  pieces.parallel.hybrid = true;
+  pieces.model.attention_place = AttentionPlace::top, pieces.model.readout = Readout::context;
+  expect_counted(pieces, "cpu:f32", batch, 400);
 }
 
 TEST(MemoryPlan, ATenthOfWhatIsUsableIsLeft) {
