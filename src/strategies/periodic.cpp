@@ -346,13 +346,12 @@ class Periodic : public Strategy {
   }
 
   void average_moments(Worker& w, int64_t t) {
-    const auto state = w.optimizer().state();
-    const int64_t intervals[] = {p_.first_moment_interval, p_.second_moment_interval};
-    for (size_t i = 0; i < state.size() && i < 2; ++i) {
-      const int64_t every = intervals[i] > 0 ? intervals[i] : p_.interval;
-      if (size_ == 1 || t % every != 0) continue;
-      w.comm().all_reduce(state[i].second).wait();
-      divide_by(w, state[i].second, size_);
+    for (const auto& [name, state] : w.optimizer().state()) {
+      const bool squares = name.ends_with(".v");  // Adam's second moment, AdaGrad's only one
+      const int64_t interval = squares ? p_.second_moment_interval : p_.first_moment_interval;
+      if (size_ == 1 || t % (interval > 0 ? interval : p_.interval) != 0) continue;
+      w.comm().all_reduce(state).wait();
+      divide_by(w, state, size_);
     }
   }
 

@@ -332,6 +332,12 @@ TEST(Periodic, MomentsAreAveragedAtTheirOwnTimesOrForgotten) {
       train([](PeriodicOptions& p) { p.inner_state = InnerState::average, p.first_moment_interval = 3, p.second_moment_interval = 4; });
   EXPECT_TRUE(apart[0].first == apart[1].first);     // after update 6
   EXPECT_FALSE(apart[0].second == apart[1].second);  // after updates 4 only
+  run.optimizer = "adagrad";                         // which has no first moment
+  const auto squares =
+      train([](PeriodicOptions& p) { p.inner_state = InnerState::average, p.first_moment_interval = 4, p.second_moment_interval = 3; });
+  EXPECT_FALSE(squares[0].second.empty());
+  EXPECT_TRUE(squares[0].second == squares[1].second);
+  run.optimizer = "adam";
   const auto reset = train([](PeriodicOptions& p) { p.inner_state = InnerState::reset; });
   for (const auto* moments : {&reset[0].first, &reset[0].second})
     for (const std::byte b : *moments) ASSERT_EQ(b, std::byte{0});

@@ -137,8 +137,7 @@ inline TrainingTrace train_together(const TrainingRun& run, World& world) {
   if (replica.strategy().replicas() == Replicas::served) replica.leave();
   model->parameters().wait_for_parameters();
   trace.values = model->parameters().values().download();
-  if (const auto state = replica.optimizer().state(); state.size() == 2)
-    trace.first = state[0].second.download(), trace.second = state[1].second.download();
+  for (const auto& [name, state] : replica.optimizer().state()) (name.ends_with(".v") ? trace.second : trace.first) = state.download();
   for (const Parameter* p : model->parameters().declared())
     if (p->hold != Parameter::absent) {
       (p->hold == Parameter::owned ? trace.parameters : trace.copies)[p->name] = p->value.to_doubles();
