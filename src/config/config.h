@@ -98,6 +98,7 @@ class FieldList {
   // Adds a key whose value is one of the words of an enum.
   template <Worded E>
   FieldList& choice(std::string key, E& value, std::string help) {
+    static_assert(kEachHasWord<E>, "each value of the enum has a word");
     constexpr auto all = words(E{});
     return add(std::move(key), std::move(help), EnumValue{reinterpret_cast<unsigned char*>(&value)}, {all.begin(), all.end()});
   }

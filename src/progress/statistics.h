@@ -44,7 +44,7 @@ struct TrainReport {
 struct Panel {
   const char* title = nullptr;
   const char* unit = "";
-  int place = 0;         // from the first panel to the last
+  int place = 0;         // from the first panel to the last; 6 is that of the efficiency (watch/run_record.cpp)
   bool robust = false;   // single huge values do not set the range
   bool log = false;      // a log scale is offered
   bool zero = false;     // the range begins at 0
@@ -174,5 +174,15 @@ inline constexpr Statistic kStatistics[] = {
      .gauge = "starling_run_seconds_left",
      .help = "Estimated time to the end, seconds."},
 };
+
+// Each number can be computed, has a key if it has a panel and a help text if it is a gauge, and panels have places of their own.
+static_assert([] {
+  for (const Statistic& s : kStatistics) {
+    if (!s.value || (s.panel.title && (!s.key || s.panel.place == 0)) || (s.gauge == nullptr) != (s.help == nullptr)) return false;
+    for (const Statistic& other : kStatistics)
+      if (&s != &other && s.panel.title && other.panel.title && s.panel.place == other.panel.place) return false;
+  }
+  return true;
+}());
 
 }  // namespace starling

@@ -181,7 +181,7 @@ class Replica : private Worker {
     const Batch* counted;
   };
   std::vector<KeptLoss> losses_;  // their sums are in loss_sums_
-  Tensor loss_sums_;              // [losses, 5]
+  Tensor loss_sums_;              // [losses, Loss::kSums]
   const Refinement* refinement_ = nullptr;
   End end_;
   const Calls* calls_ = nullptr;  // of gradients(), while it is under way
