@@ -139,7 +139,7 @@ TEST(WrongArguments, OfCDoNotCrash) {
   EXPECT_STREQ(starling_error(), "sentence 1 is NULL");
   EXPECT_EQ(starling_translate(nullptr, sentences, 1, nullptr), nullptr);
   EXPECT_EQ(starling_translate(t, nullptr, 1, nullptr), nullptr);
-  EXPECT_THAT(starling_error(), HasSubstr("no sentences"));
+  EXPECT_THAT(starling_error(), HasSubstr("sentences is NULL"));
   starling_fill_options(nullptr, sizeof(starling_options));
   starling_link(nullptr, 0, 0, 0, nullptr, nullptr);
   EXPECT_EQ(starling_sentences(nullptr), 0u);

@@ -135,7 +135,7 @@ TEST_F(ShardTest, WhatDoesNotFitIsRefused) {
             "run/point/rank-0.safetensors: adam.m/d belongs to no parameter of this model; to resume from another checkpoint, remove this "
             "one's directory");
   EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":[[0,21]]})"), HasSubstr("the layout of adam.m/b has the invalid range 0 to 21"));
-  EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":[[-1,19]]})"), HasSubstr("the layout of adam.m/b has -1 to 19"));
+  EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":[[-1,19]]})"), HasSubstr("the layout of adam.m/b has the invalid range -1 to 19"));
   EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":[[0,19]]})"), HasSubstr("adam.m/b does not fit its layout"));
   EXPECT_THAT(with("adam.m/b", R"({"adam.m/b":{"cut":[0,1,2,2],"ranges":[[0,10]]}})"),
               HasSubstr("the layout of adam.m/b is that of a parameter of another shape"));

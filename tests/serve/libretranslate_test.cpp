@@ -113,7 +113,7 @@ TEST(LibreTranslate, RefusesWhatIsMissingOrWrong) {
   EXPECT_EQ(refusal(json_request(R"({"q":5})")), "400 Invalid request: q is not a string or a list of strings");
   EXPECT_EQ(refusal(json_request(R"({"q":["a",null],"source":"en","target":"de"})")),
             "400 Invalid request: q is not a string or a list of strings");
-  EXPECT_EQ(refusal(json_request(R"({"q":"a","source":["en"],"target":"de"})")), "400 Invalid request: source is not a text");
+  EXPECT_EQ(refusal(json_request(R"({"q":"a","source":["en"],"target":"de"})")), "400 Invalid request: source is not a string");
   EXPECT_EQ(refusal(form_request({{"q", "a\xff"}, {"source", "en"}, {"target", "de"}})),
             "400 Invalid request: q is not valid UTF-8 at byte 1; send text in UTF-8");
   EXPECT_EQ(refusal(json_request(R"({"q":"a dog\u0000","source":"en","target":"de"})")),
