@@ -108,7 +108,7 @@ TEST(BenchLayout, IsSimulatedInStages) {
   EXPECT_EQ(json["stages"], 2);
   EXPECT_EQ(json["replicas"], 2);
   EXPECT_EQ(json["memory_mib"].size(), 4u);
-  EXPECT_THAT(starling(bench + " --parallel.pipeline 3").text, HasSubstr("and 4 are not a multiple of that; start 3 or 6 ranks"));
+  EXPECT_THAT(starling(bench + " --parallel.pipeline 3").text, HasSubstr("but 4 are not a multiple of that; start 3 or 6 ranks"));
   EXPECT_THAT(starling(bench + " --parallel.pipeline 2").text, HasSubstr("bubble: stages are idle for "));
 }
 
