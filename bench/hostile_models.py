@@ -111,8 +111,10 @@ def main():
 
     try:
         with multiprocessing.Pool(min(2, os.cpu_count())) as pool:
-            for found in pool.imap_unordered(run, tasks()):
+            for done, found in enumerate(pool.imap_unordered(run, tasks()), 1):
                 ahead.release()
+                if done % 500 == 0:
+                    print(f"{done} of {number} models", file=sys.stderr, flush=True)
                 for n, kind, label, verb, outcome, status, seconds, memory, size, last in found:
                     table[kind][outcome] += 1
                     most, longest = max(most, memory - 2 * size), max(longest, seconds)
