@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/quotes.h"
 #include "base/utf8.h"
 #include "document/placeholders.h"
 
@@ -108,7 +109,7 @@ void Gettext::read_line(size_t line, size_t end, Entry& entry, Value*& value) {
     } else if (word.starts_with("msgstr") && entry.has_id && entry.translations.size() < kMostTranslations) {
       value = &entry.translations.emplace_back(line, Value()).second;
     } else {
-      refuse(line, fmt::format("\"{}\" is not allowed here in a gettext catalogue", bytes.substr(0, 40)));
+      refuse(line, fmt::format("\"{}\" is not allowed here in a gettext catalogue", printable(bytes.substr(0, 40))));
     }
     if (entry.begin == SIZE_MAX) entry.begin = line;
     at += word.size();
@@ -191,7 +192,7 @@ void Gettext::add_header(const Entry& entry) {
     charset.resize(std::min(charset.find_first_of(" \n"), charset.size()));
     for (char& c : charset) c = ascii_lower(c);
     if (charset != "utf-8" && charset != "utf8" && charset != "ascii" && charset != "us-ascii")
-      refuse(header.begin, fmt::format("the catalogue is in {}; convert it with msgconv -t UTF-8", charset));
+      refuse(header.begin, fmt::format("the catalogue is in {}; convert it with msgconv -t UTF-8", printable(charset)));
   }
   set_field(header, "charset=", "CHARSET", "UTF-8");
   if (!languages_.target.empty()) set_field(header, "Language:", "", " " + with_underscore(languages_.target));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/quotes.h"
 #include "units/messages.h"
 
 namespace starling {
@@ -21,7 +22,7 @@ void JsonCursor::refuse(size_t at, const std::string& why) const {
 void JsonCursor::fail(const char* expected) const {
   if (at_ >= text_.size()) refuse(at_, fmt::format("the JSON ends, and {} should follow", expected));
   const size_t end = text_.find_first_of(" \n", at_) == at_ ? at_ + 1 : std::min(at_ + 10, text_.find_first_of("\r\n", at_));
-  refuse(at_, fmt::format("{} should stand here in JSON, not \"{}\"", expected, text_.substr(at_, end - at_)));
+  refuse(at_, fmt::format("{} should stand here in JSON, not \"{}\"", expected, printable(text_.substr(at_, end - at_))));
 }
 
 void JsonCursor::expect(char c, const char* what) {

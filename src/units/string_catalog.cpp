@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/quotes.h"
 #include "base/utf8.h"
 #include "text/languages.h"
 #include "units/json_cursor.h"
@@ -32,10 +33,11 @@ class StringCatalog::Reader : public JsonCursor {
         file_.source_ = read_string();
         const std::string& ours = file_.languages_.source;
         if (!ours.empty() && main_language(ours) != main_language(file_.source_))
-          refuse(key_begin,
-                 fmt::format("sourceLanguage is {}, and the model's language is {}; use another model, or say --source-language {} "
-                             "if it is the same",
-                             file_.source_, ours, file_.source_));
+          refuse(
+              key_begin,
+              fmt::format("sourceLanguage is {}, but the model's language is {}; use another model, or give --source-language {} if both "
+                          "are the same",
+                          printable(file_.source_), ours, printable(file_.source_)));
         return;
       }
       if (key == "strings" && here() == '{') file_.strings_ = at_, found = true;

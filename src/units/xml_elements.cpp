@@ -4,6 +4,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/quotes.h"
 
 namespace starling {
 namespace {
@@ -72,24 +73,25 @@ std::string_view XmlFile::name_at(size_t tag) const {
 std::optional<HtmlToken> XmlFile::read_token() {
   std::optional<HtmlToken> token = scanner_.next();
   if (!token) {
-    if (!open_.empty()) refuse(open_.back(), fmt::format("<{}> is not closed", name_at(open_.back())));
+    if (!open_.empty()) refuse(open_.back(), fmt::format("<{}> is not closed", printable(name_at(open_.back()))));
     return token;
   }
   const std::string_view bytes = std::string_view(text_).substr(token->begin, token->end - token->begin);
-  if (!token->name.empty() && !quotes_match(bytes)) refuse(token->begin, fmt::format("a quote of <{}> is not closed", token->name));
+  if (!token->name.empty() && !quotes_match(bytes))
+    refuse(token->begin, fmt::format("a quote of <{}> is not closed", printable(token->name)));
   if (token->kind == HtmlToken::text) {
     if (const size_t angle = bytes.find('<'); angle != std::string_view::npos)
       refuse(token->begin + angle, "this \"<\" does not begin a tag; write &lt; for the character");
   } else if (token->kind == HtmlToken::open) {
     open_.push_back(token->begin);
   } else if (token->kind == HtmlToken::close) {
-    if (open_.empty()) refuse(token->begin, fmt::format("</{}> has no opening tag", token->name));
+    if (open_.empty()) refuse(token->begin, fmt::format("</{}> has no opening tag", printable(token->name)));
     if (const std::string_view opened = name_at(open_.back()); token->name != opened)
-      refuse(token->begin, fmt::format("</{}> comes before <{}> is closed", token->name, opened));
+      refuse(token->begin, fmt::format("</{}> comes before <{}> is closed", printable(token->name), printable(opened)));
     open_.pop_back();
   } else if ((bytes.starts_with("<!--") && !bytes.ends_with("-->")) || (bytes.starts_with(kCdata) && !bytes.ends_with("]]>")) ||
              !bytes.ends_with(">")) {
-    refuse(token->begin, fmt::format("\"{}\" is not closed", bytes.substr(0, 9)));
+    refuse(token->begin, fmt::format("\"{}\" is not closed", printable(bytes.substr(0, 9))));
   }
   return token;
 }
@@ -182,7 +184,7 @@ void XmlFile::check_language(size_t element, const char* name, const std::string
   const std::string theirs = attribute(element, name);
   if (theirs.empty() || ours.empty() || main_language(theirs) == main_language(ours)) return;
   refuse(begin_of(element), fmt::format("{} is {}, but the model's language is {}; use another model, or give {} {} if both are the same",
-                                        name, theirs, ours, option, theirs));
+                                        name, printable(theirs), ours, option, printable(theirs)));
 }
 
 void XmlFile::set_content(size_t element, Fragments fragments, WriteValue write) {

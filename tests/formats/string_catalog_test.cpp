@@ -116,13 +116,15 @@ TEST(StringCatalog, BrokenFilesAreRefusedWithTheirLine) {
   EXPECT_EQ(why_refused("xcstrings", "{\"strings\":{\n\"a\":{}"), "line 2: the JSON ends, and \",\" or \"}\" should follow");
   EXPECT_EQ(why_refused("xcstrings", "{\"strings\":{\n\"a\":7}}"), "line 2: \"{\" should stand here in JSON, not \"7}}\"");
   EXPECT_EQ(why_refused("xcstrings", "{\"strings\":{}} x"), "line 1: the end should stand here in JSON, not \"x\"");
+  EXPECT_THAT(why_refused("xcstrings", "{\"strings\":\x1b[2J"), HasSubstr("not \"\\x1b[2J\""));
+  EXPECT_THAT(why_refused("xliff", "<xliff version='1.2'></a\x1b>"), HasSubstr("</a\\x1b>"));
   EXPECT_EQ(why_refused("xcstrings", "[]"), "line 1: \"{\" should stand here in JSON, not \"[]\"");
   EXPECT_THAT(why_refused("xcstrings", "{\"strings\":" + std::string(1'000'000, '{')), HasSubstr("a key in quotes"));
   std::string deep = "{\"strings\":";
   for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
   EXPECT_EQ(why_refused("xcstrings", deep), "line 1: this is deeper than 1000 levels");
   EXPECT_THAT(why_refused("xcstrings", R"({"sourceLanguage":"fr","strings":{}})"),
-              HasSubstr("sourceLanguage is fr, and the model's language is en"));
+              HasSubstr("sourceLanguage is fr, but the model's language is en"));
   EXPECT_THAT(why_refused("xcstrings", R"({"strings":{}})", {"en", "", {}}), HasSubstr("which language it translates into"));
 }
 
