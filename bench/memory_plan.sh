@@ -4,7 +4,7 @@
 # the cgroup with these micro-batches prescribed, which is to be killed; in the cgroup with the planned ones. Needs root, for the cgroups.
 # Usage: bench/memory_plan.sh STARLING [MODEL ...]
 set -euo pipefail
-starling=$(realpath "${1:?usage: bench/memory_plan.sh STARLING [MODEL ...]}")
+starling=$(realpath "${1:?usage: bench/memory_plan.sh STARLING [MODEL ...]}") here=$(realpath "$(dirname "$0")")
 shift
 models=("$@")
 (($#)) || models=(transformer-small transformer-base transformer-big gnmt-small gnmt-4 gnmt)
@@ -34,17 +34,7 @@ train() {  # output, other keys; within the cgroup if $limit is set
       --train.batch-tokens 4096 --train.max-steps 3 --checkpoint.every 2 --log.progress never --train.output "$output" \
       --valid.source valid.en --valid.target valid.de --valid.every 3 --valid.beam 1 "$@" >"$output.log" 2>&1 )
 }
-figures() {  # of a run: planned and actual peak, MiB, and micro-batches
-  python3 - "$1" <<'P'
-import json, sys
-events = [json.loads(line) for line in open(sys.argv[1] + "/events.jsonl")]
-start = next(e for e in events if e["type"] == "start")
-stop = [e for e in events if e["type"] == "stop"][-1]
-kinds = start["memory_mib"]
-rest = start["planned_memory_mib"] - kinds["activations"] - kinds.get("copies for checkpoints", 0)
-print(int(start["planned_memory_mib"]), stop["peak_memory_mib"], start["micro_batch_tokens"], int(rest + 0.4 * kinds["activations"]))
-P
-}
+figures() { python3 "$here/planned_memory.py" "$1/events.jsonl"; }  # of a run
 printf '%-18s %9s %9s %7s   %9s %-13s %9s %9s %7s %7s\n' model planned actual "" limit "unplanned run" planned actual "" tokens
 for model in "${models[@]}"; do
   rm -rf free forced fits

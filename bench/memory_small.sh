@@ -3,7 +3,7 @@
 # weigh most where a model is small. Prints both in MiB; ends with 1 if one is more than a tenth from its plan.
 # Usage: bench/memory_small.sh STARLING
 set -euo pipefail
-starling=$(realpath "${1:?usage: bench/memory_small.sh STARLING}")
+starling=$(realpath "${1:?usage: bench/memory_small.sh STARLING}") here=$(realpath "$(dirname "$0")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -18,12 +18,7 @@ while read -r options; do
   "$starling" train --data.source corpus/train.en --data.target corpus/train.de --vocab.size 2000 --train.batch-tokens 2048 \
     --train.max-steps 8 --checkpoint.every 4 --log.progress never --train.output run --valid.source valid.en --valid.target valid.de \
     --valid.every 4 $options >log 2>&1 || { tail -5 log; exit 1; }
-  read -r planned actual < <(python3 - <<'P'
-import json
-events = [json.loads(line) for line in open("run/events.jsonl")]
-print(next(e for e in events if e["type"] == "start")["planned_memory_mib"], [e for e in events if e["type"] == "stop"][-1]["peak_memory_mib"])
-P
-  )
+  read -r planned actual _ < <(python3 "$here/planned_memory.py" run/events.jsonl)
   off=$(awk "BEGIN { print 100 * ($planned / $actual - 1) }")
   printf '%-78s %8.0f %8.0f %6.1f%%\n' "$options" "$planned" "$actual" "$off"
   worst=$(awk "BEGIN { o = sqrt(($off) * ($off)); print (o > $worst) ? o : $worst }")

@@ -29,8 +29,8 @@ std::string shown(const std::string& path) { return path == "-" ? "standard inpu
 class RawFile : public ByteSource {
  public:
   explicit RawFile(const std::string& path) : path_(path) {
-    fd_ = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (path.empty()) throw IoError("no file was named: its path is empty; give one, or - for standard input");
+    fd_ = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd_ < 0) throw IoError(fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, std::strerror(errno)));
   }
   ~RawFile() override {

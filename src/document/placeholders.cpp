@@ -76,7 +76,7 @@ class Finder {
         {"[", &Finder::weblate},     {"_%#[", &Finder::doubled},       {"%", &Finder::numbered},
         {"`:", &Finder::code},       {":", &Finder::short_code},       {":", &Finder::colon_name},
         {"@", &Finder::mention},     {"@", &Finder::linked},           {"#", &Finder::tag},
-        {"\\", &Finder::escape},     {"/~.\\", &Finder::path},         {"#*0123456789", &Finder::keycap},
+        {"\\_", &Finder::escape},    {"/~.\\", &Finder::path},         {"#*0123456789", &Finder::keycap},
         {kWord, &Finder::path},      {kWord, &Finder::address},        {kWord, &Finder::mail},
         {kWord, &Finder::code_word}, {kPicture, &Finder::emoji},
     };
@@ -136,11 +136,8 @@ class Finder {
     while (i - at < 12 && is_ascii_digit(byte(i))) ++i;
     return i > at + 2 && byte(i) == 'X' && byte(i + 1) == ']' ? i + 2 : at;
   }
-  // "__NAME__", "%%name%%", "##name##", "[[name]]", and a character that XML cannot have in a spreadsheet, "_x000D_".
+  // "__NAME__", "%%name%%", "##name##", "[[name]]".
   size_t doubled(size_t at) {
-    if (text_.substr(at, 2) == "_x" && byte(at + 6) == '_' &&
-        text_.substr(at + 2, 4).find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos)
-      return at + 7;
     const char mark = static_cast<char>(byte(at)), close = mark == '[' ? ']' : mark;
     if (letter_before(at) || byte(at + 1) != byte(at) || !is_ascii_letter(byte(at + 2))) return at;
     size_t i = at + 2;
@@ -220,9 +217,12 @@ class Finder {
     return is_ascii_letter(byte(i)) && !letter_at(i + 1) ? i + 1 : at;
   }
 
-  // Returns the end of what programs write for a line break, a tab or a quote.
+  // Returns the end of what programs write for a line break, a tab or a quote, and spreadsheets for what XML cannot have: "_x000D_".
   size_t escape(size_t at) {
     const unsigned char c = byte(at + 1);
+    if (byte(at) == '_')
+      return c == 'x' && byte(at + 6) == '_' && text_.substr(at + 2, 4).find_first_not_of("0123456789abcdefABCDEF") == text_.npos ? at + 7
+                                                                                                                                  : at;
     if (c == 'u') {
       size_t i = at + 2;
       while (i < at + 6 && is_ascii_letter_or_digit(byte(i))) ++i;

@@ -25,6 +25,11 @@ void JsonCursor::fail(const char* expected) const {
   refuse(at_, fmt::format("{} should stand here in JSON, not \"{}\"", expected, printable(text_.substr(at_, end - at_))));
 }
 
+void JsonCursor::check_depth(size_t open) const {
+  constexpr size_t kDeepest = 1000;  // containers within each other
+  if (open == kDeepest) refuse(at_, fmt::format("this is deeper than {} levels", kDeepest));
+}
+
 void JsonCursor::expect(char c, const char* what) {
   skip_blanks();
   if (here() != c || at_ >= text_.size()) fail(what);
@@ -74,7 +79,7 @@ void JsonCursor::skip_value() {
     const char c = here();
     bool whole = true;
     if (c == '{' || c == '[') {
-      if (open.size() == kDeepestJson) refuse(at_, fmt::format("this is deeper than {} levels", kDeepestJson));
+      check_depth(open.size());
       open += c == '{' ? '}' : ']';
       ++at_;
       skip_blanks();

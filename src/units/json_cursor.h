@@ -7,8 +7,6 @@
 
 namespace starling {
 
-inline constexpr size_t kDeepestJson = 1000;  // containers within each other
-
 class JsonCursor {
  public:
   /// Throws with the place of what is wrong, which is told in words.
@@ -29,6 +27,8 @@ class JsonCursor {
   void skip_value();
   /// Calls `see` with each key of an object that begins here and the place of the key; `see` reads the value, before which the cursor is.
   void read_object(const std::function<void(const std::string& key, size_t key_begin)>& see);
+  /// Refuses a container that begins here if so many are open that it is too deep.
+  void check_depth(size_t open) const;
   [[noreturn]] void fail(const char* expected) const;
   [[noreturn]] void refuse(size_t at, const std::string& why) const;
 

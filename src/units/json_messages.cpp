@@ -85,7 +85,7 @@ class JsonMessages::Reader : JsonCursor {
     if (c == '{' || c == '[') {
       const bool within = !open_.empty();
       const bool skipped = within && (open_.back().skipped || open_.back().key.starts_with("@"));
-      if (open_.size() == kDeepestJson) file_.refuse(at_, fmt::format("this is deeper than {} levels", kDeepestJson));
+      check_depth(open_.size());
       ++at_;
       open_.push_back({c == '{', strings_.size(), "", skipped});
       describing_ += open_.back().describes;

@@ -68,6 +68,12 @@ class StringCatalog::Reader : public JsonCursor {
   struct Object : Span {
     Span last;  // member, from its key
   };
+  // Of a text: where its key begins, what is said about it, and its localizations, of which those of the source and of the target.
+  struct Entry {
+    size_t key_begin;
+    Object whole, localizations;
+    Span source, target;
+  };
 
   // Whether all string units of a localization are copies of the source, which Xcode makes for translators.
   bool is_new(Span localization) {
@@ -87,9 +93,8 @@ class StringCatalog::Reader : public JsonCursor {
   }
 
   void read_entry(const std::string& key, size_t key_begin) {
-    const size_t value_begin = at_;
-    Object entry{{at_, 0}, {}}, localizations;
-    Span source, there;  // localizations of the source and of the target
+    Entry entry{key_begin, {{at_, 0}, {}}, {}, {}, {}};
+    Object& localizations = entry.localizations;
     bool skipped = false;
     read_object([&](const std::string& name, size_t begin) {
       if (name == "localizations" && here() == '{') {
@@ -99,37 +104,37 @@ class StringCatalog::Reader : public JsonCursor {
           skip_value();
           localizations.last = {language_begin, at_};
           const Span span{value, at_};
-          if (language == file_.source_) source = span;
-          if (language == file_.languages_.target) is_new(span) ? void(there = span) : void(skipped = true);
+          if (language == file_.source_) entry.source = span;
+          if (language == file_.languages_.target) is_new(span) ? void(entry.target = span) : void(skipped = true);
         });
         localizations.end = at_;
       } else {
         skipped |= name == "shouldTranslate" && here() == 'f';
         skip_value();
       }
-      entry.last = {begin, at_};
+      entry.whole.last = {begin, at_};
     });
-    entry.end = at_;
-    if (!skipped) add(key, key_begin, value_begin, entry, localizations, source, there);
-    at_ = entry.end;
+    entry.whole.end = at_;
+    if (!skipped) add(key, entry);
+    at_ = entry.whole.end;
   }
 
-  // Adds the target's localization, or replaces the one that is `there`: by a copy of the source's, or by the key in the form that Xcode
+  // Adds the target's localization, or replaces the one that is there: by a copy of the source's, or by the key in the form that Xcode
   // writes.
-  void add(const std::string& key, size_t key_begin, size_t value_begin, const Object& entry, const Object& localizations, Span source,
-           Span there) {
+  void add(const std::string& key, const Entry& entry) {
+    const Object& localizations = entry.localizations;
     pieces_.clear();
-    const std::string colon = colon_before(value_begin);
-    const std::string line = blanks_before(key_begin);  // a break of the line with the key's indentation, if there is one
+    const std::string colon = colon_before(entry.whole.begin);
+    const std::string line = blanks_before(entry.key_begin);  // a break of the line with the key's indentation, if there is one
     const auto indent = [&](size_t levels) { return line.find('\n') == line.npos ? "" : line + std::string(2 * levels, ' '); };
     const std::string language = fmt::format("\"{}\"{}", file_.languages_.target, colon);
     if (localizations.end == 0) push(fmt::format("{}\"localizations\"{}{{", indent(1), colon));
     const std::string before = localizations.last.end > 0 ? blanks_before(localizations.last.begin) : indent(2);
-    if (there.end == 0) push(before + language);
-    if (source.end > 0) {
-      at_ = copied_ = source.begin;
+    if (entry.target.end == 0) push(before + language);
+    if (entry.source.end > 0) {
+      at_ = copied_ = entry.source.begin;
       copy_value(false);
-      copy_to(source.end);
+      copy_to(entry.source.end);
     } else {
       push(fmt::format("{{{}\"stringUnit\"{}{{{}\"state\"{}{},{}\"value\"{}", indent(3), colon, indent(4), colon, kReviewed, indent(4),
                        colon));
@@ -138,11 +143,13 @@ class StringCatalog::Reader : public JsonCursor {
     }
     if (localizations.end == 0) push(indent(1) + "}");
     if (std::ranges::all_of(pieces_, [](const Piece& piece) { return piece.value.empty(); })) return;
-    if (there.end > 0) {
-      file_.replace(there.begin, there.end, {{""}});
-      put_pieces(there.end);
+    if (entry.target.end > 0) {
+      file_.replace(entry.target.begin, entry.target.end, {{""}});
+      put_pieces(entry.target.end);
     } else {
-      put(localizations.end > 0 ? localizations : entry, localizations.end > 0 ? indent(1) : line.find('\n') == line.npos ? "" : line);
+      put(localizations.end > 0 ? localizations : entry.whole, localizations.end > 0          ? indent(1)
+                                                               : line.find('\n') == line.npos ? ""
+                                                                                              : line);
     }
   }
 

@@ -64,6 +64,7 @@ TEST_F(Recognise, FilesByTheirNames) {
   EXPECT_THAT(refusal([&] { recognise(*files_, kFixturesOfAll + "/models/pre/model/model.safetensors"); }),
               HasSubstr("name the model directory: " + kFixturesOfAll + "/models/pre/model"));
   EXPECT_THAT(why("nothing"), HasSubstr("there is no such file or directory"));
+  EXPECT_EQ(refusal([&] { recognise(*files_, ""); }), "no model was named: its path is empty; give a file or a directory");
   EXPECT_THAT(refusal([&] { recognise(*files_, "/dev/null"); }), HasSubstr("neither a file nor a directory"));
 }
 

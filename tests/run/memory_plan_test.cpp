@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/sha256.h"
+#include "base/text_files.h"
 #include "comm/world.h"
 #include "parallel/stages.h"
 #include "replica/replica.h"
@@ -115,6 +118,18 @@ TEST(MemoryPlan, ATenthOfWhatIsUsableIsLeft) {
   EXPECT_EQ(plan.text(),
             "program and text 20, parameters 100, gradients 100, activations 300 MiB; together 520 MiB, of which 360 MiB are still to be "
             "taken by each of 2 ranks here; usable is 799 MiB, which is what the cgroup's limit of 561 MiB leaves");
+}
+
+// Searches have shapes of their own, for which oneDNN generates code.
+class PlannedRun : public WordRunTest {};
+TEST_F(PlannedRun, CountsTheCodeOfValidationsThatSearch) {
+  const auto code = [&](const std::string& run, const std::string& metrics) {
+    EXPECT_EQ(run_training(config(run, {{"valid.metrics", metrics}, {"train.max-steps", "1"}})), 0);
+    const std::string events = read_text_file(path(run + "/events.jsonl"));
+    return nlohmann::json::parse(events.substr(0, events.find('\n')))["memory_mib"]["generated code"].get<double>();
+  };
+  EXPECT_EQ(code("probabilities", "cross-entropy"), 16);
+  EXPECT_EQ(code("translations", "cross-entropy,bleu"), 28);
 }
 
 // A real run passes its largest batch before the first update, a simulated one does not: what comes out is the same.
