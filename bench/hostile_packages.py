@@ -94,7 +94,7 @@ def main():
         for code in BROKEN:
             rng = random.Random(f"{seed} {code}")
             made = hostile(code, rng)
-            (packages / f"{code}.argosmodel").write_bytes([next(made)[1] for _ in range(rng.randrange(1, 40))][-1])
+            (packages / f"{code}\033[2J.argosmodel").write_bytes([next(made)[1] for _ in range(rng.randrange(1, 40))][-1])
         server = Server(starling, packages, work)
         expected = {word: server.ask("ar", word)[1] for word in WORDS}
         alone = small_requests(server, expected, seconds / 4, wrong)

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/quotes.h"
+
 namespace starling {
 
 enum class Written : uint8_t { all, stalled, failed };
@@ -35,14 +37,14 @@ class Messages {
   bool stalled_ = false, cut_ = false;
 };
 
-/// Writes a text to standard error through Messages; never throws.
+/// Writes a text to standard error through Messages, as it is; never throws.
 void tell(std::string_view text) noexcept;
 
-/// Formats a text and writes it to standard error; adds no newline and never throws.
+/// Formats a message and writes it to standard error, with what a terminal would not merely show escaped; adds no newline and never throws.
 template <class... Args>
 void tell(fmt::format_string<Args...> format, Args&&... args) noexcept {
   try {
-    tell(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
+    tell(std::string_view(without_controls(fmt::format(format, std::forward<Args>(args)...))));
   } catch (...) {  // out of memory: the message is lost
   }
 }

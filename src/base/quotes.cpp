@@ -13,14 +13,14 @@ bool is_unsafe(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);
 }
 
-std::string escaped(std::string_view text, size_t most) {
+std::string escaped(std::string_view text, size_t most, bool lines = false) {
   std::string out;
   size_t at = 0;
   while (at < text.size() && out.size() < most) {
     const DecodedCodePoint c = decode_utf8_at(text.substr(at));
     const auto bytes = static_cast<size_t>(c.length);
     const size_t n = bytes == 0 ? 1 : bytes;
-    if (bytes > 0 && !is_unsafe(c.value))
+    if (bytes > 0 && (!is_unsafe(c.value) || (lines && (c.value == '\n' || c.value == '\t'))))
       out += text.substr(at, n);
     else
       for (const char byte : text.substr(at, n)) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
@@ -32,6 +32,7 @@ std::string escaped(std::string_view text, size_t most) {
 }  // namespace
 
 std::string printable(std::string_view text) { return escaped(text, 200); }
+std::string without_controls(std::string_view text) { return escaped(text, std::string_view::npos, true); }
 std::string in_quotes(std::string_view text) { return "'" + escaped(text, 79) + "'"; }
 
 }  // namespace starling

@@ -11,4 +11,7 @@ std::string printable(std::string_view text);
 // The same of at most 80 bytes, in single quotes.
 std::string in_quotes(std::string_view text);
 
+// A whole message: the same, neither cut nor without its tabs and ends of lines. Paths in it may be anybody's.
+std::string without_controls(std::string_view text);
+
 }  // namespace starling

@@ -5,6 +5,7 @@
 #include "base/messages.h"
 #include "cli/verbs.h"
 #include "http/client_address.h"
+#include "interop/import_process.h"
 #include "interop/recognise.h"
 #include "interop/usable_model.h"
 #include "program/help.h"
@@ -31,7 +32,12 @@ void serve_models(ServeArguments& a) {
   if (!memory) throw ConfigError(fmt::format("--memory {}: is not an amount of memory; write 500M or 4G", a.memory));
   on_demand.memory = *memory;
   if (!a.packages.empty()) a.options.packages = packages_in(*files, a.packages);
-  on_demand.usable = [files](const std::string& path, const OnDemand::Say& say) { return usable_model(*files, path, say); };
+  const Importer importer = [files](const std::string& from, const std::string& output) {
+    import_in_process("/proc/self/exe", from, output, import_limits(bytes_of_files(*files, from)));
+  };
+  on_demand.usable = [files, importer](const std::string& path, const OnDemand::Say& say) {
+    return usable_model(*files, path, say, importer);
+  };
   on_demand.ready = [files](const std::string& path) { return is_ready(*files, path); };
   on_demand.foreign_languages = [files](const std::string& path) { return named_languages(*files, path); };
   on_demand.state = [files](const std::string& path) { return foreign_state(*files, path); };

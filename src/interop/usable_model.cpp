@@ -12,6 +12,7 @@
 #include "interop/hf.h"
 #include "interop/import.h"
 #include "interop/recognise.h"
+#include "storage/publication.h"
 
 namespace starling {
 namespace {
@@ -103,7 +104,8 @@ bool is_ready(FileSystem& files, const std::string& path) {
   return m.kind == ModelKind::ours || files.exists(place_of(files, path, m).directory());
 }
 
-std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say) {
+std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say,
+                         const Importer& importer) {
   const RecognisedModel m = recognise(files, path);
   if (m.kind == ModelKind::ours) return path;
   const auto place = place_of(files, path, m);
@@ -115,10 +117,18 @@ std::string usable_model(FileSystem& files, const std::string& path, const std::
   if (files.exists(directory)) return directory;  // another process was quicker
   const std::string which = m.marian.others.empty() ? "" : fmt::format(" ({})", m.weights);
   say(fmt::format("importing {}{} to {}", path, which, directory));
-  import_model(files, {path, directory, {}, {}});
+  for (const std::string& other : files.list(all))  // of an import that was killed
+    if (other.starts_with(file_name(aside_path(before)))) files.remove_all(join_path(all, other));
+  importer(path, directory);
   for (const std::string& other : files.list(all))
     if (other.starts_with(before) && other.size() == now.size() && other != now) files.remove_all(join_path(all, other));
   return directory;
+}
+
+std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say) {
+  return usable_model(files, path, say, [&](const std::string& from, const std::string& output) {
+    import_model(files, {from, output, {}, {}});
+  });
 }
 
 std::vector<std::string> packages_in(FileSystem& files, const std::string& folder) {

@@ -13,6 +13,10 @@ namespace starling {
 // the import reads has changed, and the directory there is returned. `say` gets a line before that. What was imported of the path before is
 // removed then. Throws as recognise() and import_model(), and ConfigError if there is no cache.
 std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say);
+// The same with another way to import a model, such as import_in_process().
+using Importer = std::function<void(const std::string& from, const std::string& output)>;
+std::string usable_model(FileSystem& files, const std::string& path, const std::function<void(const std::string&)>& say,
+                         const Importer& importer);
 
 // Whether usable_model() would return a directory at once, without an import. Throws as recognise().
 bool is_ready(FileSystem& files, const std::string& path);

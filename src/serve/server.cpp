@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include "base/counted.h"
+#include "base/quotes.h"
 #include "base/start_threads.h"
 #include "http/awaited_signals.h"
 #include "serve/directions.h"
@@ -84,6 +86,14 @@ class Reader {
   std::thread thread_;
 };
 
+// Without this each of glibc's heaps, of which there are eight for each core, may keep 64 MiB that were freed: the threshold for memory
+// that goes back to the system grows with the largest block that was ever freed.
+void keep_little_freed_memory() {
+  constexpr int kKept = 1 << 20;  // bytes
+  mallopt(M_MMAP_THRESHOLD, kKept);
+  mallopt(M_TRIM_THRESHOLD, kKept);
+}
+
 bool ends(int signal) { return signal == SIGTERM || signal == SIGINT; }
 
 // The parts of a running server, and its phases in order.
@@ -151,7 +161,7 @@ struct Running {
   }
 
  private:
-  void say(const std::string& line) const { messages.add(line + "\n"); }
+  void say(const std::string& line) const { messages.add(without_controls(line) + "\n"); }
   // A pivot that leads nowhere is probably misspelt.
   void require_pivots() const {
     const std::vector<Direction> directions = models.directions();
@@ -203,6 +213,7 @@ struct Running {
 }  // namespace
 
 void serve(const ServeOptions& options) {
+  keep_little_freed_memory();
   if (options.http.body_total_bytes < options.http.body_bytes)
     throw ConfigError(fmt::format("--max-body-total {}: is less than --max-body {}, the limit for one request; raise it",
                                   options.http.body_total_bytes, options.http.body_bytes));
@@ -217,7 +228,7 @@ void serve(const ServeOptions& options) {
   Metrics metrics;
   LogWriter messages("messages", metrics, STDERR_FILENO, false);
   AccessLog log(options.access_log, metrics);
-  const Say say = [&](const std::string& line) { messages.add(line + "\n"); };
+  const Say say = [&](const std::string& line) { messages.add(without_controls(line) + "\n"); };
   ModelOptions model_options = options.model;
   model_options.on_demand.say = say;
   ModelSet models(std::move(sources), model_options, *files, metrics);

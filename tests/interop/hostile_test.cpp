@@ -74,6 +74,7 @@ TEST(BoundedJson, RefusesDocumentsThatTakeManyTimesTheirText) {
 
 TEST(Printable, ShowsNothingThatATerminalObeys) {
   EXPECT_EQ(printable("a\x1b[2J\x07\n\xff\xe2\x80\xae\xc2\x9bZ \xc3\xa9"), "a\\x1b[2J\\x07\\x0a\\xff\\xe2\\x80\\xae\\xc2\\x9bZ \xc3\xa9");
+  EXPECT_EQ(without_controls("a\x1b[2J\r\n\tb\xff" + std::string(300, 'x')), "a\\x1b[2J\\x0d\n\tb\\xff" + std::string(300, 'x'));
   EXPECT_EQ(printable(std::string(200, 'x')), std::string(200, 'x'));
   EXPECT_EQ(printable(std::string(100'000, 'x')), std::string(200, 'x') + "...");
 }
