@@ -23,6 +23,7 @@ namespace {
 
 constexpr size_t kMostMessage = 4096;  // bytes
 constexpr int kLookMilliseconds = 20;
+constexpr int kNice = 10;  // below the threads that translate
 
 // What follows fork() in a process with threads: system calls only.
 [[noreturn]] void become(const std::vector<char*>& argv, uint64_t memory, int messages) {
@@ -30,6 +31,7 @@ constexpr int kLookMilliseconds = 20;
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  setpriority(PRIO_PROCESS, 0, kNice);
   const rlimit data{memory, memory}, no_core{0, 0};
   setrlimit(RLIMIT_DATA, &data);
   setrlimit(RLIMIT_CORE, &no_core);

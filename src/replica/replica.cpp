@@ -70,7 +70,7 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
       cost_(model, strategy_->buckets()),
       optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data_parallel().rank()),
                  muon_matrices(model, options.optimizer)),
-      tracker_(model.parameters(), strategy_->buckets(), [this](size_t b) { bucket_times_.bucket_ready(b, calls_->ready); }),
+      tracker_(model.parameters(), strategy_->buckets(), [this](size_t b) { bucket_times_.bucket_ready(b, step_->calls->ready); }),
       bucket_times_(*world.clock, strategy_->buckets().size()),
       gradient_sum_(model.parameters()),
       shared_(model, mesh_),
@@ -91,16 +91,16 @@ Replica::~Replica() {
   parameters().expect({});
 }
 
+Replica::Step::Step(std::span<const Batch> batches, const End& asked_for, const Refinement& samples, double r_drop)
+    : references(batches.size()), refinement(samples), end(asked_for) {
+  doubled.reserve(batches.size());
+  for (const Batch& batch : batches) share.push_back(r_drop > 0 ? &doubled.emplace_back(starling::doubled(batch, r_drop)) : &batch);
+  for (const Batch& batch : samples.batches) share.push_back(&batch);
+}
+
 StepResult Replica::step(std::span<const Batch> share, End end, const Refinement& refinement) {
   const double start = clock().seconds();
-  end_ = end;
-  refinement_ = &refinement;
-  references_ = share.size();
-  share_.clear();
-  doubled_.clear();
-  doubled_.reserve(share.size());
-  for (const Batch& batch : share) share_.push_back(r_drop() > 0 ? &doubled_.emplace_back(doubled(batch, r_drop())) : &batch);
-  for (const Batch& batch : refinement.batches) share_.push_back(&batch);
+  step_.emplace(share, end, refinement, r_drop());
   const int64_t updates = optimizer_.updates();
   StepResult result = strategy_->step(*this);
   share_parameters();
@@ -109,6 +109,7 @@ StepResult Replica::step(std::span<const Batch> share, End end, const Refinement
     const double t = static_cast<double>(optimizer_.updates());
     parameters().backend().moving_average(parameters().values(), average_, std::min(options_.optimizer.ema, (1.0 + t) / (10.0 + t)));
   }
+  step_.reset();
   times_.total += clock().seconds() - start;
   ++times_.steps;
   return result;
@@ -117,23 +118,23 @@ StepResult Replica::step(std::span<const Batch> share, End end, const Refinement
 void Replica::gradients(const Calls& calls) {
   const double start = clock().seconds();
   gradient_sum_.begin();
-  calls_ = &calls;
+  step_->calls = &calls;
   tracker_.restart();
   bucket_times_.restart();
-  losses_.clear();
-  if (share_.empty()) parameters().wait_for_parameters();  // at the same place among the exchanges as where there is a forward pass
-  if (const auto n = static_cast<int64_t>(share_.size()) * (mesh_.hybrid() ? 2 : 1); n > (loss_sums_ ? loss_sums_.rows() : 0))
+  step_->losses.clear();
+  if (step_->share.empty()) parameters().wait_for_parameters();  // at the same place among the exchanges as where there is a forward pass
+  if (const auto n = static_cast<int64_t>(step_->share.size()) * (mesh_.hybrid() ? 2 : 1); n > (loss_sums_ ? loss_sums_.rows() : 0))
     loss_sums_ = Tensor({n, Loss::kSums}, DType::f64, parameters().backend().memory());
-  std::vector<const Batch*> computed = share_;
+  std::vector<const Batch*> computed = step_->share;
   // Where nothing is computed, one token stands for a batch, unless its size is that of messages.
   if (!world_.computes && !mesh_.divided()) {
-    stand_ins_.clear();
-    stand_ins_.reserve(share_.size());
-    for (const Batch*& batch : computed) batch = &stand_ins_.emplace_back(one_token_each(*batch));
+    step_->stand_ins.clear();
+    step_->stand_ins.reserve(step_->share.size());
+    for (const Batch*& batch : computed) batch = &step_->stand_ins.emplace_back(one_token_each(*batch));
   }
   passes_.restart(std::move(computed));
-  const auto turns = mesh_.hybrid() ? hybrid_schedule(mesh_.stage(), share_.size())
-                                    : one_forward_one_backward(mesh_.stage(), mesh_.stages(), share_.size());
+  const auto turns = mesh_.hybrid() ? hybrid_schedule(mesh_.stage(), step_->share.size())
+                                    : one_forward_one_backward(mesh_.stage(), mesh_.stages(), step_->share.size());
   for (const PipelineOp& turn : turns) {
     switch (turn.kind) {
       case PipelineOp::forward:
@@ -147,36 +148,36 @@ void Replica::gradients(const Calls& calls) {
         break;
     }
     const bool losses = turn.kind == (mesh_.hybrid() ? PipelineOp::output : PipelineOp::forward);
-    if (losses && turn.pass + 1 == share_.size() && calls.forward_done) calls.forward_done();
+    if (losses && turn.pass + 1 == step_->share.size() && calls.forward_done) calls.forward_done();
   }
   times_.passes += clock().seconds() - start;
   gradient_sum_.complete();  // before a strategy may begin to exchange them
-  if (share_.empty()) {
+  if (step_->share.empty()) {
     if (calls.forward_done) calls.forward_done();
   } else {
     shared_.gather_gradients(clock());
   }
   tracker_.complete_rest();
-  calls_ = nullptr;
+  step_->calls = nullptr;
 }
 
 StepSums Replica::sums() {
-  StepSums sums{{}, {end_.stop ? 1.0 : 0.0, end_.finished ? 1.0 : 0.0, end_.time_gone}};
+  StepSums sums{{}, {step_->end.stop ? 1.0 : 0.0, step_->end.finished ? 1.0 : 0.0, step_->end.time_gone}};
   StepTotals& totals = sums.totals;
-  totals.reward = refinement_->reward;
-  totals.samples = refinement_->samples;
-  totals.distinct = refinement_->distinct;
-  if (losses_.empty()) return sums;
+  totals.reward = step_->refinement.reward;
+  totals.samples = step_->refinement.samples;
+  totals.distinct = step_->refinement.distinct;
+  if (step_->losses.empty()) return sums;
   Tensor numbers(loss_sums_.shape(), DType::f64);  // on the host, so that one wait is enough
   if (loss_sums_.has_elements()) numbers.copy_from(loss_sums_);
-  for (size_t i = 0; i < losses_.size(); ++i) {
+  for (size_t i = 0; i < step_->losses.size(); ++i) {
     const auto at = static_cast<int64_t>(i);
-    const LossSums loss = losses_[i].loss.read(numbers.rows(at, at + 1));
+    const LossSums loss = step_->losses[i].loss.read(numbers.rows(at, at + 1));
     totals.clipped += static_cast<double>(loss.clipped);
     totals.clippable += static_cast<double>(loss.clippable);
     totals.alignment += loss.alignment;
-    if (!losses_[i].counted) continue;
-    const Batch& batch = *losses_[i].counted;
+    if (!step_->losses[i].counted) continue;
+    const Batch& batch = *step_->losses[i].counted;
     const auto passes = static_cast<double>(passes_of(batch));
     totals.smoothed += batch.weights.empty() || batch.r_drop > 0 ? loss.smoothed : loss.nll;
     totals.nll += loss.nll / passes;
@@ -190,16 +191,16 @@ StepSums Replica::sums() {
 }
 
 double Replica::part_tokens() {
-  if (share_.size() > references_ || share_.empty() || !mesh_.counts()) return 0;  // samples have another gradient
-  if (comm().size() == 1) return share_.size() == 1 || mesh_.divided() ? 0 : tokens_of(*share_.front());
+  if (step_->share.size() > step_->references || step_->share.empty() || !mesh_.counts()) return 0;  // samples have another gradient
+  if (comm().size() == 1) return step_->share.size() == 1 || mesh_.divided() ? 0 : tokens_of(*step_->share.front());
   double tokens = 0;
-  for (const Batch* batch : share_) tokens += tokens_of(*batch);
+  for (const Batch* batch : step_->share) tokens += tokens_of(*batch);
   return tokens;
 }
 
 PassRows Replica::rows_of(size_t index, size_t step) {
   const ChunkedPass& pass = *passes_[index].model;
-  const Batch& batch = *share_[index];  // the whole one, even if one token stands in for it
+  const Batch& batch = *step_->share[index];  // the whole one, even if one token stands in for it
   return pass.steps() > 1 ? cost_.rows(batch, pass.share(step)) : cost_.rows(batch);
 }
 
@@ -214,7 +215,7 @@ void Replica::forward(size_t index) {
     step.tape.on_gradient_ready = [this, &pass, index](const Parameter& p) {
       if (!pass.backwards)
         pass.complete.push_back(&p);
-      else if (index + 1 == share_.size())
+      else if (index + 1 == step_->share.size())
         gradient_complete(p);
     };
     const PassRows rows = rows_of(index, i);
@@ -223,7 +224,7 @@ void Replica::forward(size_t index) {
       if (i == 0) loss = Loss(step.tape);
       step.out = pass.model->forward(step.tape, step.in, loss);
       if (i + 1 < pass.model->steps()) return;
-      keep(std::move(loss), index < references_ && mesh_.counts() && !mesh_.hybrid() ? share_[index] : nullptr);
+      keep(std::move(loss), index < step_->references && mesh_.counts() && !mesh_.hybrid() ? step_->share[index] : nullptr);
     };
     if (parameters().expects())
       forward_by_units(rows, body);
@@ -267,11 +268,11 @@ double Replica::r_drop() const {
 }
 
 void Replica::keep(Loss loss, const Batch* counted) {
-  const auto at = static_cast<int64_t>(losses_.size());
+  const auto at = static_cast<int64_t>(step_->losses.size());
   loss_sums_.rows(at, at + 1).copy_from(loss.sums);
   loss.sums = {};
   loss.rows = {};  // they lie in the arena
-  losses_.push_back({std::move(loss), counted});
+  step_->losses.push_back({std::move(loss), counted});
 }
 
 void Replica::output(size_t index) {
@@ -285,7 +286,7 @@ void Replica::output(size_t index) {
     clock().spend(of_pass(index, cost_.output_forward(rows, index == 0)), [&] {
       Loss loss(tape);
       output.forward(loss);
-      keep(std::move(loss), index < references_ ? &share : nullptr);
+      keep(std::move(loss), index < step_->references ? &share : nullptr);
     });
     const double middle = clock().seconds();
     clock().spend(of_pass(index, cost_.output_backward(rows)), [&] { tape.backward(); });
@@ -293,13 +294,13 @@ void Replica::output(size_t index) {
     times_.backward += clock().seconds() - middle;
   }
   output.end(index);
-  if (index + 1 == share_.size()) shared_.begin_sums(gradient_sum_);
+  if (index + 1 == step_->share.size()) shared_.begin_sums(gradient_sum_);
 }
 
 void Replica::backward(size_t index) {
   comm().note("backward pass", optimizer_.updates() + 1);
   StagePass& pass = passes_[index];
-  const bool last = index + 1 == share_.size();
+  const bool last = index + 1 == step_->share.size();
   for (size_t i = pass.steps.size(); i-- > 0;) {
     Tape& tape = passes_.await_gradients(index, i).tape;
     const double start = clock().seconds();
@@ -325,9 +326,9 @@ void Replica::backward(size_t index) {
     times_.backward += clock().seconds() - start;
     passes_.backward_done(index, i);
   }
-  if (index == 0 && !last && calls_->first_done && !mesh_.divided()) {
+  if (index == 0 && !last && step_->calls->first_done && !mesh_.divided()) {
     gradient_sum_.complete();
-    calls_->first_done();
+    step_->calls->first_done();
   }
 }
 
@@ -340,8 +341,8 @@ LookupRows Replica::lookup_rows(const Parameter& table, bool last_only) {
   LookupRows rows;
   for (const EmbeddingTable& t : model_.embedding_tables()) {
     if (t.table != &table) continue;
-    for (size_t i = last_only && !share_.empty() ? share_.size() - 1 : 0; i < share_.size(); ++i) {
-      const Batch& batch = *share_[i];
+    for (size_t i = last_only && !step_->share.empty() ? step_->share.size() - 1 : 0; i < step_->share.size(); ++i) {
+      const Batch& batch = *step_->share[i];
       if (t.source) rows.touched.insert(rows.touched.end(), batch.source.tokens.begin(), batch.source.tokens.end());
       if (!t.target) continue;
       // The decoder reads the target shifted right by one: the begin token, and all but each sentence's last.
@@ -378,8 +379,8 @@ Worker::UpdatePlan Replica::plan_update(const StepSums& sums, double gradient_no
 
 std::string Replica::step_name() const {
   const int64_t update = optimizer_.updates() + 1;
-  if (share_.empty()) return fmt::format("update {}", update);
-  return fmt::format("epoch {}, batch {} (update {})", share_.front()->epoch + 1, share_.front()->index, update);
+  if (step_->share.empty()) return fmt::format("update {}", update);
+  return fmt::format("epoch {}, batch {} (update {})", step_->share.front()->epoch + 1, step_->share.front()->index, update);
 }
 
 SwappedParameters::SwappedParameters(ParameterStore& store, const Tensor& other) : store_(store), other_(other) {

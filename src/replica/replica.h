@@ -172,19 +172,24 @@ class Replica : private Worker {
   StagePasses passes_;
   ShardedTime sharded_time_;
   Times times_;
-  std::vector<const Batch*> share_;  // the references' micro-batches, then the samples'
-  std::vector<Batch> doubled_;       // with R-Drop, the batches that share_ points to
-  std::vector<Batch> stand_ins_;     // for the batches of share_, on a MetaBackend
-  size_t references_ = 0;
-  struct KeptLoss {
-    Loss loss;
-    const Batch* counted;
+  // What lives for one step.
+  struct Step {
+    Step(std::span<const Batch> batches, const End& asked_for, const Refinement& samples, double r_drop);
+    std::vector<const Batch*> share;  // the references' micro-batches, then the samples'
+    std::vector<Batch> doubled;       // with R-Drop, the batches that `share` points to
+    std::vector<Batch> stand_ins;     // for the batches of `share`, on a MetaBackend
+    size_t references;
+    struct KeptLoss {
+      Loss loss;
+      const Batch* counted;
+    };
+    std::vector<KeptLoss> losses;  // their sums are in loss_sums_
+    const Refinement& refinement;
+    End end;
+    const Calls* calls = nullptr;  // of gradients(), while it is under way
   };
-  std::vector<KeptLoss> losses_;  // their sums are in loss_sums_
-  Tensor loss_sums_;              // [losses, Loss::kSums]
-  const Refinement* refinement_ = nullptr;
-  End end_;
-  const Calls* calls_ = nullptr;  // of gradients(), while it is under way
+  std::optional<Step> step_;  // the one under way
+  Tensor loss_sums_;          // [losses, Loss::kSums], kept from step to step
   double schedule_end_ = static_cast<double>(options_.max_steps);
   std::function<bool()> asked_;
   std::optional<Take> take_;
