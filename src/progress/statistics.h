@@ -52,9 +52,20 @@ struct Panel {
   int digits = 4;        // of the values
 };
 
+// How a number is computed; there is no statistic without.
+class ComputedNumber {
+ public:
+  template <class Compute>
+  constexpr ComputedNumber(Compute compute) : compute_(compute) {}
+  double operator()(const TrainReport& r) const { return compute_(r); }
+
+ private:
+  double (*compute_)(const TrainReport&);
+};
+
 struct Statistic {
   const char* key = nullptr;  // of a report in events.jsonl; null: not there
-  double (*value)(const TrainReport&);
+  ComputedNumber value;
   bool count = false;                                  // a whole number
   bool absent = false;                                 // where it is unknown, records lack the key; otherwise it is null
   std::string (*piece)(const TrainReport&) = nullptr;  // of the lines, where it is known; null: not there
@@ -175,10 +186,10 @@ inline constexpr Statistic kStatistics[] = {
      .help = "Estimated time to the end, seconds."},
 };
 
-// Each number can be computed, has a key if it has a panel and a help text if it is a gauge, and panels have places of their own.
+// Each number has a key if it has a panel and a help text if it is a gauge, and panels have places of their own.
 static_assert([] {
   for (const Statistic& s : kStatistics) {
-    if (!s.value || (s.panel.title && (!s.key || s.panel.place == 0)) || (s.gauge == nullptr) != (s.help == nullptr)) return false;
+    if ((s.panel.title && (!s.key || s.panel.place == 0)) || (s.gauge == nullptr) != (s.help == nullptr)) return false;
     for (const Statistic& other : kStatistics)
       if (&s != &other && s.panel.title && other.panel.title && s.panel.place == other.panel.place) return false;
   }
