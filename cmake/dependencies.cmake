@@ -35,6 +35,11 @@ find_path(ZSTD_INCLUDE zstd.h)
 if(NOT ZSTD_LIBRARY OR NOT ZSTD_INCLUDE)
   starling_missing(zstd libzstd-dev)
 endif()
+# Header only.
+find_path(XXHASH_INCLUDE xxhash.h)
+if(NOT XXHASH_INCLUDE)
+  starling_missing(xxHash libxxhash-dev)
+endif()
 
 # The server: HTTP, and which language a text is in. Clients that test and measure servers are not installed.
 if(STARLING_TESTS OR STARLING_BENCH)

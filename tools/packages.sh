@@ -12,6 +12,7 @@ packages=(
   libyaml-cpp-dev         # configurations
   nlohmann-json3-dev      # JSON reports
   zlib1g-dev libzstd-dev  # .gz and .zst corpora
+  libxxhash-dev           # checksums of token stores
   libmicrohttpd-dev       # the server's HTTP
   libcld2-dev             # which language a text is in
   libmd4c-dev             # Markdown

@@ -25,7 +25,7 @@ struct FilterCounts {
   bool operator==(const FilterCounts&) const = default;
 };
 
-constexpr uint32_t kTokenStoreVersion = 2;
+constexpr uint32_t kTokenStoreVersion = 6;  // up to 5 the checksums were others
 // What is added to the version of a shard whose pairs have loss weights, and links between their tokens.
 constexpr uint32_t kWithWeights = 1, kWithLinks = 2;
 

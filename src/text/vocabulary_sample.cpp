@@ -7,12 +7,7 @@
 
 namespace starling {
 
-size_t LineSampler::Hash::operator()(std::string_view line) const {
-  Hash64 hash;
-  hash.update(std::as_bytes(std::span(&seed, 1)));
-  hash.update(std::as_bytes(std::span(line)));
-  return hash.digest();
-}
+size_t LineSampler::Hash::operator()(std::string_view line) const { return hash64(std::as_bytes(std::span(line)), seed); }
 
 LineSampler::LineSampler(uint64_t seed, int64_t max_lines, int64_t max_bytes)
     : max_lines_(static_cast<uint64_t>(max_lines)), max_bytes_(static_cast<uint64_t>(max_bytes)), lines_(0, Hash{seed}) {}

@@ -291,7 +291,7 @@ TEST_F(TokenStoreTest, ReplacesAStoreOfAnOlderVersion) {
   std::string old = good.at("train.index");
   old[48] = 1;
   directory_.write("run/data/train.index", old);
-  EXPECT_THAT(build_shards(131072), ElementsAre(HasSubstr("train.index: has version 1 instead of 2; rebuilding the damaged parts"), _));
+  EXPECT_THAT(build_shards(131072), ElementsAre(HasSubstr("train.index: has version 1 instead of 6; rebuilding the damaged parts"), _));
   EXPECT_EQ(contents(), good);
 }
 
