@@ -35,6 +35,12 @@ find_path(ZSTD_INCLUDE zstd.h)
 if(NOT ZSTD_LIBRARY OR NOT ZSTD_INCLUDE)
   starling_missing(zstd libzstd-dev)
 endif()
+# SHA-256.
+find_library(NETTLE_LIBRARY nettle)
+find_path(NETTLE_INCLUDE nettle/sha2.h)
+if(NOT NETTLE_LIBRARY OR NOT NETTLE_INCLUDE)
+  starling_missing(nettle nettle-dev)
+endif()
 # Header only.
 find_path(XXHASH_INCLUDE xxhash.h)
 if(NOT XXHASH_INCLUDE)

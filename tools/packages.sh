@@ -13,6 +13,7 @@ packages=(
   nlohmann-json3-dev      # JSON reports
   zlib1g-dev libzstd-dev  # .gz and .zst corpora
   libxxhash-dev           # checksums of token stores
+  nettle-dev              # SHA-256
   libmicrohttpd-dev       # the server's HTTP
   libcld2-dev             # which language a text is in
   libmd4c-dev             # Markdown
