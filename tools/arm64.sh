@@ -30,7 +30,7 @@ if [[ ! -e $sysroot/complete ]]; then
   mirror=${MIRROR:-$(apt-get --print-uris download base-files 2>/dev/null | sed -n "s,^'\(.*\)/pool/.*,\1,p" | head -n 1)}
   packages=libc6-dev,libstdc++-12-dev,libgomp1,libdnnl-dev,libsentencepiece-dev,libcli11-dev,libfmt-dev,libyaml-cpp-dev,nlohmann-json3-dev
   packages+=,zlib1g-dev,libzstd-dev,libmicrohttpd-dev,libcld2-dev,libgtest-dev,libgmock-dev,libcurl4-openssl-dev,libopenmpi-dev
-  packages+=,libmd4c-dev,libyaml-dev,libre2-dev,libxxhash-dev,nettle-dev
+  packages+=,libmd4c-dev,libyaml-dev,libre2-dev,libxxhash-dev,nettle-dev,libutf8proc-dev
   debootstrap --foreign --arch=arm64 --variant=minbase --include="$packages" bookworm "$sysroot" "$mirror" >"$root/debootstrap.log" 2>&1 ||
     { tail "$root/debootstrap.log"; exit 1; }
   for package in "$sysroot"/var/cache/apt/archives/*.deb; do dpkg-deb -x "$package" "$sysroot"; done

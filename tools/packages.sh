@@ -14,6 +14,7 @@ packages=(
   zlib1g-dev libzstd-dev  # .gz and .zst corpora
   libxxhash-dev           # checksums of token stores
   nettle-dev              # SHA-256
+  libutf8proc-dev         # Unicode
   libmicrohttpd-dev       # the server's HTTP
   libcld2-dev             # which language a text is in
   libmd4c-dev             # Markdown

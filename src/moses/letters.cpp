@@ -1,16 +1,13 @@
 #include "moses/letters.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 
 #include "base/utf8.h"
 
 namespace starling::moses {
 namespace {
-
-struct SmallRun {
-  char32_t first, last;
-  int step;
-};
 
 #include "moses/letters.inc"
 
@@ -35,6 +32,13 @@ constexpr CodePoints kAsian[] = {{0x1100, 0x11FF},   {0x2E80, 0xA4CF},   {0xA840
 template <size_t n>
 bool in(const CodePoints (&table)[n], char32_t c) {
   return entry_of(table, c) != nullptr;
+}
+
+utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
+
+bool is_alphabetic(char32_t c) {
+  const utf8proc_category_t what = category(c);
+  return (what >= UTF8PROC_CATEGORY_LU && what <= UTF8PROC_CATEGORY_LO) || what == UTF8PROC_CATEGORY_NL || in(kOtherAlphabetic, c);
 }
 
 bool ascii_alphabetic(char32_t c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
@@ -66,8 +70,8 @@ LetterClasses::LetterClasses(std::string_view language, bool perl)
 bool LetterClasses::alphabetic(char32_t c) const {
   if (c < 0x80) return ascii_alphabetic(c);
   if (c == kDotOfSeveral) return true;
-  if (perl_) return in(kAlphabetic, c);
-  return (in(kAlphabetic, c) && listed(c) && !(c >= 0xAC00 && c <= 0xD7A3)) || in(kSigns, c) || (chinese_ && in(kHan, c)) ||
+  if (perl_) return is_alphabetic(c);
+  return (is_alphabetic(c) && listed(c) && !(c >= 0xAC00 && c <= 0xD7A3)) || in(kSigns, c) || (chinese_ && in(kHan, c)) ||
          (japanese_ && (in(kHiragana, c) || in(kKatakana, c))) || (korean_ && in(kHangul, c));
 }
 
@@ -78,22 +82,25 @@ bool LetterClasses::alphanumeric(char32_t c) const {
 
 bool LetterClasses::number(char32_t c) const {
   if (c < 0x80) return c >= '0' && c <= '9';
-  return in(kNumbers, c) && (perl_ || listed(c));
+  const utf8proc_category_t what = category(c);
+  return what >= UTF8PROC_CATEGORY_ND && what <= UTF8PROC_CATEGORY_NO && (perl_ || listed(c));
 }
 
 bool LetterClasses::small(char32_t c) const {
   if (c < 0x80) return c >= 'a' && c <= 'z';
-  const SmallRun* const run = entry_of(kSmall, c);
   const bool georgian = c >= 0x10D0 && c <= 0x10FF;  // small since Unicode 11
-  return run && (c - run->first) % static_cast<char32_t>(run->step) == 0 && (perl_ || !georgian);
+  return utf8proc_islower(static_cast<utf8proc_int32_t>(c)) && (perl_ || !georgian);
 }
 
-bool is_digit(char32_t c) { return c < 0x80 ? c >= '0' && c <= '9' : in(kDigits, c); }
+bool is_digit(char32_t c) { return c < 0x80 ? c >= '0' && c <= '9' : category(c) == UTF8PROC_CATEGORY_ND; }
 bool is_currency(char32_t c, bool perl) {
   const bool younger = c >= 0x10000 || (c >= 0x20BE && c <= 0x20C0) || c == 0x7FE || c == 0x7FF;  // than sacremoses's list
-  return c < 0x80 ? c == '$' : in(kCurrency, c) && (perl || !younger);
+  return c < 0x80 ? c == '$' : category(c) == UTF8PROC_CATEGORY_SC && (perl || !younger);
 }
-bool is_control(char32_t c) { return in(kControl, c); }
+bool is_control(char32_t c) {
+  const utf8proc_category_t what = category(c);
+  return what == UTF8PROC_CATEGORY_CC || what == UTF8PROC_CATEGORY_CF || what == UTF8PROC_CATEGORY_CO;
+}
 bool is_asian(char32_t c, bool perl) {
   const CodePoints* const range = c < 0x1100 ? nullptr : entry_of(kAsian, c);
   return range && (perl || (c != range->first && c != range->last));

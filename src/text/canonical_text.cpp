@@ -20,14 +20,15 @@ class Writer {
       const size_t end = at + static_cast<size_t>(std::max(length, 1));
       if (length == 0) {
         end_group();
-        append(text_.substr(at, 1), at);
+        out_.text += text_[at];
+        out_.source.push_back(static_cast<int64_t>(at));
       } else if (is_default_ignorable(c) && !is_known(c)) {
         changed_ = true;
       } else {
         if (begins_composition(c)) end_group();
-        if (group_.empty()) group_begin_ = at;
-        group_.push_back(c);
-        places_.push_back(at);
+        group_ += text_.substr(at, end - at);
+        places_.insert(places_.end(), end - at, static_cast<int64_t>(at));
+        may_change_ = may_change_ || c >= 0x300;
       }
       at = end;
     }
@@ -47,33 +48,27 @@ class Writer {
 
   // Writes a group of characters that can only be normalised together.
   void end_group() {
-    if (group_.empty()) return;
-    if (group_.size() > 1 || group_.front() >= 0x300) {  // below U+0300, a single character is composed already
-      const std::u32string whole = composed(group_);
-      if (whole != group_ && !knows_(encode_utf8(group_))) {
-        append(encode_utf8(whole), group_begin_);
+    if (may_change_) {
+      std::string whole = composed(group_);
+      if (whole != group_ && !knows_(group_)) {
+        group_ = std::move(whole);
+        places_.assign(group_.size(), places_.front());
         changed_ = true;
-        return clear_group();
       }
     }
-    for (size_t i = 0; i < group_.size(); ++i) append(encode_utf8(group_.substr(i, 1)), places_[i]);
-    clear_group();
-  }
-  void clear_group() {
+    out_.text += group_;
+    out_.source.insert(out_.source.end(), places_.begin(), places_.end());
     group_.clear();
     places_.clear();
-  }
-  void append(std::string_view bytes, size_t source) {
-    out_.text += bytes;
-    out_.source.insert(out_.source.end(), bytes.size(), static_cast<int64_t>(source));
+    may_change_ = false;
   }
 
   std::string_view text_;
   const std::function<bool(std::string_view)>& knows_;
   std::map<char32_t, bool> known_;  // default-ignorable characters
-  std::u32string group_;
-  std::vector<size_t> places_;  // of the group's characters in the text
-  size_t group_begin_ = 0;
+  std::string group_;
+  std::vector<int64_t> places_;  // where in the text the character of each byte of the group begins
+  bool may_change_ = false;      // characters below U+0300 are composed already
   CanonicalText out_;
   bool changed_ = false;
 };

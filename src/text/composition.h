@@ -7,10 +7,11 @@
 
 namespace starling {
 
-/// Returns the text in normalisation form C.
-std::u32string composed(std::u32string_view text);
+/// Returns the text, valid UTF-8, in normalisation form C.
+std::string composed(std::string_view text);
 
-/// Returns whether text can be split before this code point and both sides normalised separately, whatever they contain.
+/// Returns whether text can be split before this code point and both sides normalised separately, whatever they contain: whether it is
+/// neither a mark nor a later part of a Hangul syllable.
 bool begins_composition(char32_t c);
 
 }  // namespace starling

@@ -1,6 +1,5 @@
-// The few Unicode facts the project needs: lower case, white space, classes of characters.
-// It is written here, and not taken from the C library, because towlower and iswspace depend on the process's locale,
-// and scores must not.
+// The few Unicode facts the project needs: lower case, white space, classes of characters. They are utf8proc's, and not the C library's,
+// because towlower and iswspace depend on the process's locale, and scores must not.
 #pragma once
 
 #include <string>
@@ -10,8 +9,6 @@
 #include "base/utf8.h"
 
 namespace starling {
-
-constexpr const char* kUnicodeVersion = "15.0.0";  // of every table in tables/ and moses/, which tools/unicode_tables.py makes
 
 /// Converts to lower case by Unicode's full mapping, as Python's str.lower() does: one to one, except for the dotted capital I (two code
 /// points) and capital sigma (final form at the end of a word).
