@@ -8,10 +8,11 @@ if(STARLING_PYTHON AND Python3_FOUND AND pybind11_FOUND)
   file(GLOB module_sources CONFIGURE_DEPENDS python/*.cpp)
   pybind11_add_module(starling_python MODULE NO_EXTRAS ${module_sources})
   target_link_libraries(starling_python PRIVATE libstarling)
+  target_compile_options(starling_python PRIVATE -O1)  # it only calls the library
   add_dependencies(libraries starling_python)
   # In the build directory the package is complete: PYTHONPATH=build/release/python.
   set(python_package ${CMAKE_BINARY_DIR}/python/starling)
-  set_target_properties(starling_python PROPERTIES OUTPUT_NAME _starling LIBRARY_OUTPUT_DIRECTORY ${python_package} UNITY_BUILD OFF
+  set_target_properties(starling_python PROPERTIES OUTPUT_NAME _starling LIBRARY_OUTPUT_DIRECTORY ${python_package}
                         BUILD_RPATH ${CMAKE_BINARY_DIR} INSTALL_RPATH "\$ORIGIN:\$ORIGIN/../../..")
   file(GLOB python_files CONFIGURE_DEPENDS python/starling/*.py python/starling/*.pyi python/starling/py.typed)
   foreach(file ${python_files})
