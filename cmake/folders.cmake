@@ -2,7 +2,7 @@
 # optimised a little only. Compiled headers were measured and gain nothing in a unity build: what costs are the templates that each
 # compilation instantiates again, and with json or CLI11 among the headers every one instantiates those of both.
 set(starling_cold cli config doctor evaluation experiments exporting guard interop laboratory launch library manual measure migration
-                  program progress run saving serve settings watch)
+                  program progress run saving serve settings translate watch)
 
 function(starling_optimised_as target folder)
   if(folder IN_LIST starling_cold)

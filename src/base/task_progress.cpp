@@ -56,6 +56,10 @@ TaskScreen standard_error_screen() {
           }};
 }
 
+TaskScreen screen_beside(const std::string& output) {
+  return output == "-" && isatty(STDOUT_FILENO) ? TaskScreen() : standard_error_screen();
+}
+
 TaskProgress::TaskProgress(std::string name, TaskScreen screen, std::function<double()> now)
     : name_(std::move(name)),
       screen_(std::move(screen)),

@@ -24,6 +24,8 @@ struct TaskScreen {
 };
 /// Shows progress on standard error: as a live line if it is a terminal that can redraw one, else as whole lines. Write errors are ignored.
 TaskScreen standard_error_screen();
+/// The same beside results that go to the file `output`, or for "-" to standard output: nothing if that is a terminal.
+TaskScreen screen_beside(const std::string& output);
 
 class TaskProgress {
  public:

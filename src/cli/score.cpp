@@ -1,7 +1,5 @@
 // The verb `starling score`: prints log-probabilities of given translations and, on request, of each of their pieces. It prints one line
 // per sentence, so that output and input can be pasted together. See docs/reference/formats.md.
-#include <unistd.h>
-
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -16,7 +14,6 @@
 #include "evaluation/n_best_list.h"
 #include "evaluation/pair_scores.h"
 #include "interop/usable_model.h"
-#include "storage/outputs.h"
 #include "storage/result_file.h"
 
 namespace starling {
@@ -201,22 +198,18 @@ void run_score(const ScoreArguments& a) {
   ResultFile output(a.output);
   const char* const what = "scores";
   StopNote note(output.stopped(what, 0));
-  const std::string name = a.output == "-" ? "standard output" : "--output";
-  for (const std::string& path : {a.output, output.written_path()})
-    refuse_own_input({name, path}, {{"--source", a.source},
-                                    {"--target", a.target},
-                                    {"--tsv", a.tsv},
-                                    {"--n-best", a.n_best},
-                                    {"--model", loaded.description.directory}});
-  refuse_run_files({name, a.output});
+  output.refuse({{"--source", a.source},
+                 {"--target", a.target},
+                 {"--tsv", a.tsv},
+                 {"--n-best", a.n_best},
+                 {"--model", loaded.description.directory}});
   PairInput input(a, loaded.description.languages);
   int64_t scored = 0;
   TagCheck tags(loaded.description.vocabularies.source(), with_prefixes(loaded.description.search, loaded.description.vocabularies));
   PieceCheck checked;
   TooLong too_long;
   const double bytes = input.bytes();
-  const bool shows = a.output != "-" || !isatty(STDOUT_FILENO);
-  std::optional<TaskProgress> progress(std::in_place, "score", shows ? standard_error_screen() : TaskScreen());
+  std::optional<TaskProgress> progress(std::in_place, "score", screen_beside(a.output));
   try {
     for (bool more = true; more;) {
       more = score_window(a, loaded, input, output, bytes, tags, checked, too_long, *progress);

@@ -2,24 +2,29 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <iostream>
 
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/system_reason.h"
-#include "storage/outputs.h"
 
 namespace starling {
 
-ResultFile::ResultFile(const std::string& path) : path_(path), written_(path) {
+ResultFile::ResultFile(const std::string& path, std::ostream& standard_output)
+    : path_(path), written_(path), standard_output_(standard_output) {
   std::error_code none;
   aside_ = path != "-" && (!std::filesystem::exists(path, none) || std::filesystem::is_regular_file(path, none));
 }
 
+void ResultFile::refuse(const std::vector<NamedPath>& inputs) const {
+  const NamedPath output{path_ == "-" ? "standard output" : "--output", path_};
+  refuse_own_input(output, inputs);
+  refuse_run_files(output);
+}
+
 std::ostream& ResultFile::stream() {
   errno = 0;
-  if (path_ == "-") return std::cout;
+  if (path_ == "-") return standard_output_;
   if (file_.is_open()) return file_;
   if (const std::string directory = parent_path(path_); !std::filesystem::exists(directory))
     throw IoError(fmt::format("{}: cannot be written: the directory {} does not exist; make it, or name another", path_, directory));
@@ -31,7 +36,7 @@ std::ostream& ResultFile::stream() {
 }
 
 void ResultFile::flush(int64_t lines) {
-  std::ostream& out = path_ == "-" ? std::cout : file_;
+  std::ostream& out = path_ == "-" ? standard_output_ : file_;
   out.flush();
   if (!out) throw IoError(fmt::format("{}: writing failed after {}: {}", path_, counted(lines, "line"), system_reason(errno)));
 }

@@ -5,14 +5,20 @@
 
 #include <cstdint>
 #include <fstream>
-#include <ostream>
+#include <iostream>
 #include <string>
+#include <vector>
+
+#include "storage/outputs.h"
 
 namespace starling {
 
 class ResultFile {
  public:
-  explicit ResultFile(const std::string& path);
+  explicit ResultFile(const std::string& path, std::ostream& standard_output = std::cout);
+  // Throws ConfigError if the result would overwrite one of these inputs, or damage a run, a race or a model. The path is
+  // that of --output.
+  void refuse(const std::vector<NamedPath>& inputs) const;
   // Returns the path that is written until the result is complete, once there is a line. "-" and devices are written directly.
   const std::string& written_path() const { return written_; }
   // Returns the stream for the next part, which flush() ends. Throws IoError if it cannot be opened.
@@ -28,6 +34,7 @@ class ResultFile {
 
  private:
   std::string path_, written_;
+  std::ostream& standard_output_;
   bool aside_ = false;
   std::ofstream file_;
 };

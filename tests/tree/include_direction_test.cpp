@@ -42,6 +42,7 @@ const std::map<std::string, Folders>& arrows() {
       {"decode", {"models", "metrics", "formats"}},
       {"interop", {"data", "decode"}},
       {"exporting", {"interop"}},
+      {"translate", {"interop", "comm"}},
       {"sim", {"comm"}},
       {"strategies", {"comm", "optim", "autograd"}},
       {"parallel", {"data", "decode", "comm"}},
@@ -64,7 +65,7 @@ const std::map<std::string, Folders>& arrows() {
       {"library", {"batching", "run", "exporting"}},
       {"manual", {"base"}},
       {"program", {"run"}},
-      {"cli", {"demo", "doctor", "exporting", "launch", "manual", "program", "serve", "watch"}},
+      {"cli", {"demo", "doctor", "exporting", "launch", "manual", "program", "serve", "translate", "watch"}},
       {"laboratory", {"experiments", "manual", "program"}},
   };
   return kArrows;
