@@ -10,6 +10,7 @@
 #include "base/stop_note.h"
 #include "base/task_progress.h"
 #include "cli/verbs.h"
+#include "decode/cut_warning.h"
 #include "decode/framing.h"
 #include "evaluation/development_text.h"
 #include "evaluation/text_roles.h"
@@ -108,8 +109,7 @@ void run_tune_search(SweepArguments& a) {
                           [&](const SearchTrial& t) { progress.done(t); });
     translator.set_watch({});
   }
-  if (translator.truncated() > 0)
-    tell("warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
+  tell("{}", cut_warning(translator, a.max_source_tokens, "split them"));
   const SearchTrial& best = best_trial(trials, a.tune.metric);
   const SearchTrial& own = *std::find_if(trials.begin(), trials.end(), [](const SearchTrial& t) { return t.own; });
   const size_t listed = a.tune.length_penalties.size() * a.tune.coverage_penalties.size();

@@ -4,6 +4,7 @@
 
 #include "base/messages.h"
 #include "base/stop_note.h"
+#include "decode/cut_warning.h"
 #include "decode/framing.h"
 #include "evaluation/development_text.h"
 #include "evaluation/text_roles.h"
@@ -29,9 +30,7 @@ std::vector<JudgedSentence> judged(const LoadedModel& loaded, const CalibrateOpt
                           }});
     translations = translator.translate(text.sources);
   }
-  tell("{}", translator.tag_warning());
-  if (translator.truncated() > 0)
-    tell("warning: {} sentences were cut at {} source tokens; raise --max-source-tokens\n", translator.truncated(), a.max_source_tokens);
+  tell("{}{}", translator.tag_warning(), cut_warning(translator, a.max_source_tokens, "split them"));
   std::vector<JudgedSentence> all;
   for (size_t i = 0; i < translations.size(); ++i)
     all.push_back(judge(translations[i].front().hypothesis, d.vocabularies.target(), text.references[i]));

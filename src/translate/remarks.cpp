@@ -4,18 +4,10 @@
 
 #include "base/counted.h"
 #include "base/memory.h"
+#include "decode/cut_warning.h"
 
 namespace starling {
 namespace {
-
-// Says where lines were cut: at what was asked for, or at what the model can read.
-std::string cut_warning(const Translator& translator, int64_t asked) {
-  const int64_t most = translator.most_text_tokens(), read = translator.most_source_tokens();
-  const std::string cut = fmt::format("warning: {} {} cut at {} source tokens", counted(translator.truncated(), "sentence"),
-                                      translator.truncated() == 1 ? "was" : "were", most);
-  return read < asked ? fmt::format("{}, since the model has {} positions; use --document\n", cut, read + 1)
-                      : cut + "; raise --max-source-tokens\n";
-}
 
 // What was left as it is or taken from elsewhere, because the options say so.
 std::string counts_asked_for(const TranslateOptions& o, const Translator& translator) {
@@ -34,7 +26,7 @@ std::string remarks(const TranslateOptions& o, const Translator& translator, con
   if (!o.quiet) text += counts_asked_for(o, translator);
   if (translator.missing_terms() > 0)
     text += fmt::format("warning: {} of the glossary could not be placed; raise --beam\n", counted(translator.missing_terms(), "term"));
-  if (translator.truncated() > 0) text += cut_warning(translator, o.max_source_tokens);
+  text += cut_warning(translator, o.max_source_tokens, "use --document");
   if (translator.beginnings_cut() > 0)
     text += fmt::format("warning: the given beginnings of {} were cut at {} tokens\n", counted(translator.beginnings_cut(), "translation"),
                         translator.most_source_tokens());
