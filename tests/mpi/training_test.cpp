@@ -9,28 +9,25 @@
 #include "sim/simulate.h"
 #include "tests/mpi/fixture.h"
 #include "tests/strategies/asynchronous.h"
+#include "tests/strategies/variants.h"
 
 namespace starling {
 namespace {
 
-std::vector<std::pair<std::string, StrategyOptions>> strategies() {
+// The synchronous strategies of so many ranks, ring first, and with other numbers on the wire.
+std::vector<std::pair<std::string, StrategyOptions>> strategies(int ranks) {
   std::vector<std::pair<std::string, StrategyOptions>> all;
+  for (const Variant& v : variants())
+    if (v.extra_ranks < ranks) all.emplace_back(v.name, v.options);
   const auto add = [&](const char* name, const std::function<void(StrategyOptions&)>& set) {
-    StrategyOptions o;
-    o.bucket_mib = 0.004, o.algorithm = Algorithm::ring, o.deadline_seconds = 60;
-    set(o);
-    all.emplace_back(name, o);
+    all.emplace_back(name, all.front().second);
+    set(all.back().second);
   };
-  add("all-reduce", [](StrategyOptions&) {});
   add("dense", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::dense; });
-  add("halving-doubling", [](StrategyOptions& o) { o.algorithm = Algorithm::halving_doubling; });
   add("bf16", [](StrategyOptions& o) { o.wire = Wire::bf16; });
-  add("sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; });
   add("sharded bf16", [](StrategyOptions& o) { o.sharded_optimizer = true, o.wire = Wire::bf16; });
   add("servers bf16", [](StrategyOptions& o) { o.name = "parameter-server", o.wire = Wire::bf16; });
-  add("servers", [](StrategyOptions& o) { o.name = "parameter-server"; });
-  add("one server", [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1; });
-  add("assumed sparse", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::assumed_sparse; });
+  for (auto& [name, options] : all) options.deadline_seconds = 60;
   return all;
 }
 
@@ -80,14 +77,14 @@ TEST(Training, IsByteIdenticalToTheSimulators) {
     set(run);
     all.emplace_back(name, run);
   };
-  for (const auto& [name, strategy] : strategies()) add(name, strategy, [](TrainingRun&) {});
-  for (const auto& [name, strategy] : strategies())
+  for (const auto& [name, strategy] : strategies(size)) add(name, strategy, [](TrainingRun&) {});
+  for (const auto& [name, strategy] : strategies(size))
     if (name.ends_with("bf16") && name != "bf16") add(name + " muon", strategy, [](TrainingRun& run) { run.optimizer = "muon"; });
   for (const auto& [name, strategy] : local_strategies()) add(name, strategy, [](TrainingRun&) {});
   for (const int stages : {2, 3, 4, 5})
     for (const std::string model : {"transformer-tiny", "gnmt-small"}) {
       if (size % stages != 0) continue;
-      const auto [name, strategy] = model == "gnmt-small" ? local_strategies().front() : strategies().front();
+      const auto [name, strategy] = model == "gnmt-small" ? local_strategies().front() : strategies(size).front();
       add(fmt::format("{} of {} in {} stages", name, model, stages), strategy,
           [&](TrainingRun& run) { run.model = model, run.layers = 2, run.parallel.pipeline = stages; });
       if (model == "gnmt-small")
@@ -97,14 +94,14 @@ TEST(Training, IsByteIdenticalToTheSimulators) {
   for (const auto& [stages, shards] : {std::pair(1, 2), {2, 2}, {1, 4}})
     for (const std::string model : {"transformer-tiny", "gnmt-small"}) {
       if (size % (stages * shards) != 0) continue;
-      const auto [name, strategy] = strategies().front();
+      const auto [name, strategy] = strategies(size).front();
       add(fmt::format("{} of {} in {} stages of {} shards", name, model, stages, shards), strategy, [&](TrainingRun& run) {
         run.model = model, run.layers = 2, run.heads = 4, run.parallel.pipeline = stages, run.parallel.tensor = shards;
       });
     }
   for (const int stages : {2, 4})
     if (size % stages == 0)
-      add(fmt::format("gnmt with its output on {} stages", stages), strategies().front().second, [&](TrainingRun& run) {
+      add(fmt::format("gnmt with its output on {} stages", stages), strategies(size).front().second, [&](TrainingRun& run) {
         run.model = "gnmt-small", run.layers = 2, run.tied = "none", run.attention_place = AttentionPlace::top;
         run.parallel.pipeline = stages, run.parallel.time_pieces = 3, run.parallel.hybrid = true;
       });
@@ -148,8 +145,9 @@ TEST(Training, LosesNothingAgainstOneWorker) {
   ASSERT_EQ(bytes.size(), one.size() * sizeof one[0]);
   std::memcpy(one.data(), bytes.data(), bytes.size());
   for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::library})
-    for (auto [name, options] : strategies()) {
-      if (name == "bf16") continue;  // sums in double go as they are
+    for (auto [name, options] : strategies(world.comm->size())) {
+      if (name == "bf16") continue;                                // sums in double go as they are
+      if (name == "tree" || name == "halving_doubling") continue;  // would be ring again
       options.algorithm = algorithm;
       run.strategy = options;
       const TrainingTrace trace = train_together(run, world);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/strategies/divided.h"
+#include "tests/strategies/variants.h"
 #include "tests/whole_matrix.h"
 
 namespace starling {
@@ -94,19 +95,11 @@ TEST(Hybrid, AStageMayHaveNoSentenceOfAMicroBatch) {
 }
 
 TEST(Hybrid, StrategiesDoWhatTheyDoWithWholeReplicas) {
-  std::vector<std::pair<std::string, std::function<void(StrategyOptions&)>>> variants{
-      {"blocking", [](StrategyOptions& o) { o.overlap = false; }},
-      {"sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; }},
-      {"model-average", [](StrategyOptions& o) { o = strategy_preset("model-average"), o.periodic.interval = 3; }},
-      // All of each gradient, small ones too: a part of a matrix may be small.
-      {"gradient-dropping",
-       [](StrategyOptions& o) { o = strategy_preset("gradient-dropping"), o.compression.keep = 1, o.compression.dense_below = 0; }},
-  };
-  for (const auto& [name, set] : variants) {
-    SCOPED_TRACE(name);
+  for (const Variant& v : variants_of_parts()) {
+    SCOPED_TRACE(v.name);
     TrainingRun run = hybrid_run();
     run.steps = 9;
-    set(run.strategy);
+    run.strategy = v.options;
     const auto whole = simulated(run, 2);
     const auto parts = simulated(divided(run, 2, 3), 4);
     for (size_t r = 0; r < 4; ++r) {

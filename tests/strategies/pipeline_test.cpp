@@ -3,6 +3,7 @@
 
 #include "backend/meta.h"
 #include "tests/strategies/divided.h"
+#include "tests/strategies/variants.h"
 #include "tests/whole_matrix.h"
 
 namespace starling {
@@ -62,22 +63,13 @@ INSTANTIATE_TEST_SUITE_P(Models, InStages,
 
 // Strategies run among the ranks that hold the same stage, as they run among whole replicas.
 TEST(Pipeline, StrategiesDoWhatTheyDoWithWholeReplicas) {
-  std::vector<std::pair<std::string, std::function<void(StrategyOptions&)>>> variants{
-      {"blocking", [](StrategyOptions& o) { o.overlap = false; }},
-      {"sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; }},
-      {"parameter-server", [](StrategyOptions& o) { o = strategy_preset("parameter-server"); }},
-      {"model-average", [](StrategyOptions& o) { o = strategy_preset("model-average"), o.periodic.interval = 3; }},
-      {"bmuf", [](StrategyOptions& o) { o = strategy_preset("bmuf"), o.periodic.interval = 3; }},
-      // All of each gradient: what a code leaves out depends on how the flat buffer is cut into chunks.
-      {"gradient-dropping", [](StrategyOptions& o) { o = strategy_preset("gradient-dropping"), o.compression.keep = 1; }},
-  };
-  for (const auto& [name, set] : variants) {
+  for (const Variant& v : variants_of_parts()) {
     TrainingRun run;
     run.layers = 2, run.model = "transformer-tiny", run.tied = "decoder", run.steps = 9;
-    set(run.strategy);
+    run.strategy = v.options;
     ParallelOptions parallel;
     parallel.pipeline = 3;
-    expect_as_two_whole_replicas(run, parallel, name);
+    expect_as_two_whole_replicas(run, parallel, v.name);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "parallel/decoding_model.h"
 #include "tests/strategies/divided.h"
+#include "tests/strategies/variants.h"
 #include "tests/whole_matrix.h"
 
 namespace starling {
@@ -126,20 +127,13 @@ TEST(Shards, InBfloat16LossesStayNear) {
 
 // Strategies run among the ranks with the same shard, as they run among whole replicas.
 TEST(Shards, StrategiesDoWhatTheyDoWithWholeReplicas) {
-  std::vector<std::pair<std::string, std::function<void(StrategyOptions&)>>> variants{
-      {"blocking", [](StrategyOptions& o) { o.overlap = false; }},
-      {"assumed-sparse", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::assumed_sparse; }},
-      {"sharded", [](StrategyOptions& o) { o.sharded_optimizer = true; }},
-      {"parameter-server", [](StrategyOptions& o) { o = strategy_preset("parameter-server"); }},
-      {"bmuf", [](StrategyOptions& o) { o = strategy_preset("bmuf"), o.periodic.interval = 3; }},
-  };
-  for (const auto& [name, set] : variants) {
+  for (const Variant& v : variants_of_parts()) {
     TrainingRun run;
     run.model = "transformer-tiny", run.tied = "decoder", run.steps = 9;
-    set(run.strategy);
+    run.strategy = v.options;
     ParallelOptions parallel;
     parallel.tensor = 2;
-    expect_as_two_whole_replicas(run, parallel, name);
+    expect_as_two_whole_replicas(run, parallel, v.name);
   }
 }
 

@@ -1,4 +1,4 @@
-// The synchronous strategies as tests go through them.
+// The strategies as tests go through them, over threads, MPI, cards and in the simulator.
 #pragma once
 
 #include <functional>
@@ -18,6 +18,7 @@ struct Variant {
 
 inline void PrintTo(const Variant& v, std::ostream* out) { *out << v.name; }
 
+// The synchronous ones.
 inline std::vector<Variant> variants() {
   std::vector<Variant> all;
   const auto add = [&](const std::string& name, const std::function<void(StrategyOptions&)>& set, int extra = 0) {
@@ -39,6 +40,26 @@ inline std::vector<Variant> variants() {
   add("shared_server",
       [](StrategyOptions& o) { o.name = "parameter-server", o.servers = 1, o.server_placement = ServerPlacement::shared; });
   add("assumed_sparse", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::assumed_sparse; });
+  return all;
+}
+
+// Those that run among the ranks with the same part of a divided model as they run among whole replicas. The one that compresses sends all
+// of each gradient, since what a code leaves out depends on how the flat buffer is cut.
+inline std::vector<Variant> variants_of_parts() {
+  std::vector<Variant> all;
+  const auto add = [&](const std::string& name, const std::string& preset, const std::function<void(StrategyOptions&)>& set) {
+    StrategyOptions o = strategy_preset(preset);
+    o.bucket_mib = 0.004;
+    set(o);
+    all.push_back({name, o});
+  };
+  add("blocking", "all-reduce", [](StrategyOptions& o) { o.overlap = false; });
+  add("sharded", "all-reduce", [](StrategyOptions& o) { o.sharded_optimizer = true; });
+  add("assumed_sparse", "all-reduce", [](StrategyOptions& o) { o.embedding_gradients = EmbeddingGradients::assumed_sparse; });
+  add("servers", "parameter-server", [](StrategyOptions&) {});
+  add("model_average", "model-average", [](StrategyOptions& o) { o.periodic.interval = 3; });
+  add("bmuf", "bmuf", [](StrategyOptions& o) { o.periodic.interval = 3; });
+  add("gradient_dropping", "gradient-dropping", [](StrategyOptions& o) { o.compression.keep = 1, o.compression.dense_below = 0; });
   return all;
 }
 
