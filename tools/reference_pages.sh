@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes anew the pages of docs/reference that the program makes: the tables of config.md, and verbs.md. tests/settings/config_test.cpp and
-# tests/cli/verbs_page_test.cpp hold them against the program.
+# tests/program/verbs_page_test.cpp hold them against the program.
 # Usage: tools/reference_pages.sh [BUILD_DIRECTORY]   (build/release)
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -42,6 +42,8 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& arguments) {
   add_manual(app);
 }
 
+VerbProgram program() { return {"Starling trains neural machine translation models and translates with them.", add_verbs}; }
+
 // Returns the verb of the laboratory that these arguments name, or "".
 std::string laboratory_verb(std::vector<std::string> arguments) {
   arguments = help_as_option(std::move(arguments));
@@ -62,7 +64,9 @@ std::string laboratory_verb(std::vector<std::string> arguments) {
 int run_starling(int argc, char** argv) {
   if (const std::string verb = laboratory_verb({argv + std::min(argc, 1), argv + argc}); !verb.empty())
     return status_of([&]() -> int { become_laboratory(verb, argv); });
-  return run_program({"Starling trains neural machine translation models and translates with them.", add_verbs}, argc, argv);
+  return run_program(program(), argc, argv);
 }
+
+int call_starling(const std::vector<std::string>& arguments) { return call_program(program(), arguments); }
 
 }  // namespace starling

@@ -19,18 +19,21 @@ void add_commands(CLI::App& app) {
   });
 }
 
+VerbProgram program() {
+  return {"The laboratory of Starling: 'starling VERB' starts it for these verbs.", [](CLI::App& app, const std::vector<std::string>&) {
+            add_simulate(app);
+            add_plan(app);
+            add_race(app);
+            add_tune(app);
+            add_bench(app);
+            add_commands(app);
+          }};
+}
+
 }  // namespace
 
-int run_laboratory(int argc, char** argv) {
-  const auto add_verbs = [](CLI::App& app, const std::vector<std::string>&) {
-    add_simulate(app);
-    add_plan(app);
-    add_race(app);
-    add_tune(app);
-    add_bench(app);
-    add_commands(app);
-  };
-  return run_program({"The laboratory of Starling: 'starling VERB' starts it for these verbs.", add_verbs}, argc, argv);
-}
+int run_laboratory(int argc, char** argv) { return run_program(program(), argc, argv); }
+
+int call_laboratory(const std::vector<std::string>& arguments) { return call_program(program(), arguments); }
 
 }  // namespace starling

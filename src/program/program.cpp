@@ -171,7 +171,11 @@ int run_program(const VerbProgram& program, int argc, char** argv) {
   fill_standard_streams();
   std::signal(SIGPIPE, leave_quietly);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails with an error instead of killing the process
-  return status_of([&] { return run_verb(program, {argv + std::min(argc, 1), argv + argc}); });
+  return call_program(program, {argv + std::min(argc, 1), argv + argc});
+}
+
+int call_program(const VerbProgram& program, const std::vector<std::string>& arguments) {
+  return status_of([&] { return run_verb(program, arguments); });
 }
 
 }  // namespace starling

@@ -17,6 +17,8 @@ struct VerbProgram {
 
 // Runs the verb that the arguments name; returns the exit status. The program calls itself `starling`, whatever its file is called.
 int run_program(const VerbProgram& program, int argc, char** argv);
+// The same, but leaves the process as it is.
+int call_program(const VerbProgram& program, const std::vector<std::string>& arguments);
 
 // Returns what `body` returns; an error that it throws is printed, and the status is as above.
 int status_of(const std::function<int()>& body);

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 #include "text/unicode.h"
 
 namespace starling {
@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class EvaluateTest : public ProgramTest {
+class EvaluateTest : public CalledTest {
  protected:
   // The reference, a system that is wrong in each line, the same under another name, and one without a fault.
   void SetUp() override {
@@ -28,7 +28,7 @@ class EvaluateTest : public ProgramTest {
 
 TEST_F(EvaluateTest, TableWithBootstrap) {
   const ShellOutcome o =
-      run("evaluate --hypotheses base --hypotheses same right --references reference --metrics bleu,ter --paired-bs --paired-bs-n 99");
+      call("evaluate --hypotheses base --hypotheses same right --references reference --metrics bleu,ter --paired-bs --paired-bs-n 99");
   ASSERT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, HasSubstr("│         System │   BLEU (μ ± 95% CI)    │   TER (μ ± 95% CI)   │\n"));
   EXPECT_THAT(o.text, HasSubstr("│ Baseline: base │"));
@@ -49,33 +49,33 @@ TEST_F(EvaluateTest, TableWithBootstrap) {
 TEST_F(EvaluateTest, TheReferencesChooseTheTokenizer) {
   write("zh.ref", "今天天气很好，我们去公园。\n他在家里看书。\n");
   write("zh.hyp", "今天天气不好，我们去公园。\n他在家看书。\n");
-  const ShellOutcome chosen = run("evaluate --hypotheses zh.hyp --references zh.ref --metrics bleu,gleu");
+  const ShellOutcome chosen = call("evaluate --hypotheses zh.hyp --references zh.ref --metrics bleu,gleu");
   EXPECT_EQ(chosen.status, 0);
   EXPECT_THAT(chosen.text, HasSubstr("starling: tokenizer of BLEU and GLEU: zh, since the references are Chinese (100 % of their letters"));
   EXPECT_THAT(chosen.text, HasSubstr("BLEU|nrefs:1|case:mixed|eff:no|tok:zh|"));
   EXPECT_THAT(chosen.text, HasSubstr("GLEU|nrefs:1|case:mixed|tok:zh|"));
   EXPECT_THAT(chosen.text, Not(HasSubstr("= 0.00")));
-  const ShellOutcome named = run("evaluate --hypotheses zh.hyp --references zh.ref --tokenize 13a");
+  const ShellOutcome named = call("evaluate --hypotheses zh.hyp --references zh.ref --tokenize 13a");
   EXPECT_THAT(named.text, HasSubstr("starling: warning: the references are Chinese (100 % of their letters are Han characters), but the "
                                     "tokenizer 13a relies on spaces between words; choose auto or zh\n"));
   EXPECT_THAT(named.text, HasSubstr("|tok:13a|"));
-  EXPECT_THAT(run("evaluate --hypotheses zh.hyp --references zh.ref --tokenize zh").text, Not(HasSubstr("starling: ")));
-  EXPECT_THAT(run("evaluate --hypotheses base --references reference").text, Not(HasSubstr("starling: ")));  // 13a needs no word
-  EXPECT_THAT(run("evaluate --hypotheses zh.hyp --references zh.ref --metrics chrf").text, Not(HasSubstr("starling: ")));
-  const ShellOutcome wrong = run("evaluate --hypotheses zh.hyp --references zh.ref --tokenize chinese");
+  EXPECT_THAT(call("evaluate --hypotheses zh.hyp --references zh.ref --tokenize zh").text, Not(HasSubstr("starling: ")));
+  EXPECT_THAT(call("evaluate --hypotheses base --references reference").text, Not(HasSubstr("starling: ")));  // 13a needs no word
+  EXPECT_THAT(call("evaluate --hypotheses zh.hyp --references zh.ref --metrics chrf").text, Not(HasSubstr("starling: ")));
+  const ShellOutcome wrong = call("evaluate --hypotheses zh.hyp --references zh.ref --tokenize chinese");
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.text, HasSubstr("choose auto, 13a, intl, char, zh, ja-mecab, none, or spm:FILE"));
 }
 
 TEST_F(EvaluateTest, TerWithAsianSupport) {
   write("zh.ref", "猫在家。\n"), write("zh.hyp", "狗在家。\n");
-  const ShellOutcome o = run("evaluate --hypotheses zh.hyp --references zh.ref --metrics ter --ter-normalized --ter-asian-support");
+  const ShellOutcome o = call("evaluate --hypotheses zh.hyp --references zh.ref --metrics ter --ter-normalized --ter-asian-support");
   EXPECT_THAT(o.text, HasSubstr("TER|nrefs:1|case:lc|tok:tercom|norm:yes|punct:yes|asian:yes|version:starling-0.1.0 = 25.00"));
 }
 
 TEST_F(EvaluateTest, JsonHasSacreBleusKeys) {
   const std::string command = "evaluate --hypotheses base same right --references reference --metrics bleu,chrf++ --format json ";
-  const ShellOutcome o = run(command + "--paired-ar --paired-ar-n 199 --seed 7");
+  const ShellOutcome o = call(command + "--paired-ar --paired-ar-n 199 --seed 7");
   ASSERT_EQ(o.status, 0) << o.text;
   const auto json = nlohmann::json::parse(o.text);
   ASSERT_EQ(json.size(), 3u);
@@ -89,63 +89,63 @@ TEST_F(EvaluateTest, JsonHasSacreBleusKeys) {
   EXPECT_EQ(json[2]["chrF2++"]["mean"], nullptr);
   EXPECT_THAT(std::string(json[2]["BLEU"]["signature"]), HasSubstr("nrefs:1|ar:199|seed:7|case:mixed|"));
 
-  const auto bootstrap = nlohmann::json::parse(run(command + "--paired-bs").text);
+  const auto bootstrap = nlohmann::json::parse(call(command + "--paired-bs").text);
   EXPECT_NEAR(bootstrap[2]["BLEU"]["mean"], 100, 1e-9);
   EXPECT_GT(bootstrap[0]["BLEU"]["ci"], 0);
 
-  const auto untested = nlohmann::json::parse(run(command).text);
+  const auto untested = nlohmann::json::parse(call(command).text);
   EXPECT_EQ(untested[2]["BLEU"]["score"], json[2]["BLEU"]["score"]);
   EXPECT_EQ(untested[2]["BLEU"]["p_value"], nullptr);
   EXPECT_THAT(std::string(untested[0]["BLEU"]["signature"]), testing::StartsWith("nrefs:1|case:mixed|"));
 }
 
 TEST_F(EvaluateTest, OneSystemIsPrintedAsEver) {
-  const std::string one = run("evaluate --hypotheses base --references reference").text;
+  const std::string one = call("evaluate --hypotheses base --references reference").text;
   EXPECT_THAT(one, testing::StartsWith("BLEU|nrefs:1|case:mixed|"));
-  EXPECT_EQ(run("evaluate --hypotheses base base --references reference").text,
+  EXPECT_EQ(call("evaluate --hypotheses base base --references reference").text,
             "starling: --hypotheses names base again, which counts as one system\n" + one);
-  EXPECT_THAT(run("evaluate --hypotheses base same --references reference").text, Not(HasSubstr("p =")));
+  EXPECT_THAT(call("evaluate --hypotheses base same --references reference").text, Not(HasSubstr("p =")));
 }
 
 TEST_F(EvaluateTest, MetricsAreNamedAsPeopleWriteThem) {
-  const std::string both = run("evaluate --hypotheses base --references reference --metrics bleu,chrf++").text;
+  const std::string both = call("evaluate --hypotheses base --references reference --metrics bleu,chrf++").text;
   for (const char* metrics : {"--metrics bleu chrf++", "--metrics BLEU chrF++", "--metrics BLEU,chrF++"})
-    EXPECT_EQ(run(std::string("evaluate ") + metrics + " --hypotheses base --references reference").text, both) << metrics;
+    EXPECT_EQ(call(std::string("evaluate ") + metrics + " --hypotheses base --references reference").text, both) << metrics;
 }
 
 TEST_F(EvaluateTest, TerWarnsWhereWordsHaveNoSpaces) {
   write("ja", "これはテストです\n新しい行はここにあります\n");
   const std::string ter = "evaluate --hypotheses ja --references ja --metrics ter";
-  EXPECT_THAT(run(ter).text, HasSubstr("starling: warning: the references are Japanese"));
-  EXPECT_THAT(run(ter).text, HasSubstr("but TER relies on spaces between words; choose chrf, or for Chinese "
-                                       "--ter-normalized --ter-asian-support\n"));
-  EXPECT_THAT(run(ter + " --ter-normalized --ter-asian-support").text, Not(HasSubstr("warning")));
-  EXPECT_THAT(run("evaluate --hypotheses ja --references ja --metrics chrf").text, Not(HasSubstr("warning")));
-  EXPECT_THAT(run("evaluate --hypotheses base --references reference --metrics ter").text, Not(HasSubstr("warning")));
+  EXPECT_THAT(call(ter).text, HasSubstr("starling: warning: the references are Japanese"));
+  EXPECT_THAT(call(ter).text, HasSubstr("but TER relies on spaces between words; choose chrf, or for Chinese "
+                                        "--ter-normalized --ter-asian-support\n"));
+  EXPECT_THAT(call(ter + " --ter-normalized --ter-asian-support").text, Not(HasSubstr("warning")));
+  EXPECT_THAT(call("evaluate --hypotheses ja --references ja --metrics chrf").text, Not(HasSubstr("warning")));
+  EXPECT_THAT(call("evaluate --hypotheses base --references reference --metrics ter").text, Not(HasSubstr("warning")));
 }
 
 TEST_F(EvaluateTest, FilesMayBeCompressedOrHaveWindowsLineEnds) {
   ASSERT_EQ(run_shell("cd " + directory_ + " && gzip --keep base && sed 's/$/\\r/' reference > windows").status, 0);
-  const std::string plain = run("evaluate --hypotheses base --references reference --metrics bleu,chrf,ter").text;
-  EXPECT_EQ(run("evaluate --hypotheses base.gz --references windows --metrics bleu,chrf,ter").text, plain);
+  const std::string plain = call("evaluate --hypotheses base --references reference --metrics bleu,chrf,ter").text;
+  EXPECT_EQ(call("evaluate --hypotheses base.gz --references windows --metrics bleu,chrf,ter").text, plain);
   write("latin1", "gr\xFC\xDF dich\n");
-  EXPECT_THAT(run("evaluate --hypotheses latin1 --references reference").text, HasSubstr("latin1:1: invalid UTF-8 at byte 2"));
+  EXPECT_THAT(call("evaluate --hypotheses latin1 --references reference").text, HasSubstr("latin1:1: invalid UTF-8 at byte 2"));
 }
 
 TEST_F(EvaluateTest, WhatCannotBeTestedIsRefused) {
-  const ShellOutcome alone = run("evaluate --hypotheses base base --references reference --paired-bs");
+  const ShellOutcome alone = call("evaluate --hypotheses base base --references reference --paired-bs");
   EXPECT_EQ(alone.status, 2);
   EXPECT_EQ(alone.text,
             "starling: --hypotheses names base again, which counts as one system\n"
             "starling: error: a paired test compares systems, but --hypotheses names only base; give the baseline first, "
             "then the others\n");
-  EXPECT_EQ(run("evaluate --hypotheses base same --references reference --paired-bs --paired-ar").status, 2);
-  EXPECT_EQ(run("evaluate --hypotheses base same --references reference --paired-bs --paired-bs-n 0").status, 2);
-  const ShellOutcome idle = run("evaluate --hypotheses base same --references reference --paired-bs --paired-ar-n 5");
+  EXPECT_EQ(call("evaluate --hypotheses base same --references reference --paired-bs --paired-ar").status, 2);
+  EXPECT_EQ(call("evaluate --hypotheses base same --references reference --paired-bs --paired-bs-n 0").status, 2);
+  const ShellOutcome idle = call("evaluate --hypotheses base same --references reference --paired-bs --paired-ar-n 5");
   EXPECT_EQ(idle.status, 2);  // it would have no effect
   EXPECT_EQ(idle.text, "starling: error: --paired-ar-n requires --paired-ar; see 'starling evaluate --help'\n");
   write("short", "one line\n");
-  const ShellOutcome unequal = run("evaluate --hypotheses base short --references reference --paired-bs");
+  const ShellOutcome unequal = call("evaluate --hypotheses base short --references reference --paired-bs");
   EXPECT_EQ(unequal.status, 3);
   EXPECT_THAT(unequal.text, HasSubstr("short has 1 line, but reference has 30"));
 }

@@ -1,22 +1,15 @@
-// What each verb but train refuses, and that nothing on disk differs afterwards: no output, no directory, no changed byte. Through the
-// program as users start it, by tables: a line is a command, its exit status and what the message must name.
+// What each verb but train refuses, and that nothing on disk differs afterwards: no output, no directory, no changed byte. By tables: a
+// line is a command, its exit status and what the message must name.
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
-#include "tests/cli/directory_hash.h"
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Case {
-  std::string arguments;  // as in a shell, in the directory
-  int status;
-  std::vector<std::string> mentions;
-};
 
 // One directory for all tests: texts, a trained model `run` with a copy `model`, and damaged ones. Nobody changes it.
 class Refusals : public testing::Test {
@@ -34,10 +27,10 @@ class Refusals : public testing::Test {
     fs::create_directories(path("directory")), fs::create_directories(path("corpus"));
     write("corpus/valid.en", a);
     ASSERT_EQ(shell("mkfifo pipe").status, 0);
-    const ShellOutcome trained =
-        run("train --data.source a --data.target b --train.output run --vocab.size 40 --model.preset transformer-tiny --model.width 16 "
-            "--model.heads 2 --model.feed-forward 16 --train.max-steps 4 --checkpoint.every 2 --train.batch-tokens 200 --train.threads 1 "
-            "--valid.source a --valid.target b --valid.every 2 --valid.metrics cross-entropy");
+    const ShellOutcome trained = call(
+        "train --data.source a --data.target b --train.output run --vocab.size 40 --model.preset transformer-tiny --model.width 16 "
+        "--model.heads 2 --model.feed-forward 16 --train.max-steps 4 --checkpoint.every 2 --train.batch-tokens 200 --train.threads 1 "
+        "--valid.source a --valid.target b --valid.every 2 --valid.metrics cross-entropy");
     ASSERT_EQ(trained.status, 0) << trained.text;
     fs::copy(path("run/checkpoints/step-00000004"), path("model"), fs::copy_options::recursive);
     damage("nan", std::numeric_limits<float>::quiet_NaN()), damage("infinite", -std::numeric_limits<float>::infinity());
@@ -57,7 +50,7 @@ class Refusals : public testing::Test {
                                 std::string(kCluster).insert(std::strlen(kCluster) - 2, ", stragglers: [{rank: 7, factor: 2}]"));
     write("typo.yml", recipe("train.yml", "new/race") + "  nonsense: 3\n" + kCluster);
     fs::create_directories(path("taken")), write("taken/table.md", recipe("../train.yml", "race") + kCluster);
-    ASSERT_EQ(run("race recipe.yml").status, 0);
+    ASSERT_EQ(call("race recipe.yml").status, 0);
     write("a2", b), write("other.yml",
                           "data: {source: a2, target: b}\nvalid: {source: a, target: b}\nvocab: {size: 40}\n"
                           "model: {preset: transformer-tiny, width: 16, feed-forward: 16, heads: 2}\ntrain: {batch-tokens: 200}\n");
@@ -85,19 +78,10 @@ class Refusals : public testing::Test {
   static std::string path(const std::string& name) { return directory_ + "/" + name; }
   static void write(const std::string& name, const std::string& text) { std::ofstream(path(name), std::ios::binary) << text; }
   static ShellOutcome shell(const std::string& command) { return run_shell("cd '" + directory_ + "' && (" + command + ")"); }
-  static ShellOutcome run(const std::string& arguments) { return shell("timeout 60 '" STARLING_BINARY "' " + arguments); }
+  static ShellOutcome start(const std::string& arguments) { return shell("timeout 60 '" STARLING_BINARY "' " + arguments); }
+  static ShellOutcome call(const std::string& arguments) { return call_in(directory_, words_of(arguments)); }
 
-  static void expect_refused(const std::vector<Case>& cases) {
-    const std::string before = directory_hash(directory_);
-    for (const Case& c : cases) {
-      const ShellOutcome o = run(c.arguments);
-      EXPECT_EQ(o.status, c.status) << c.arguments << "\n" << o.text;
-      for (const std::string& what : c.mentions)
-        EXPECT_NE(o.text.find(what), std::string::npos) << c.arguments << ": " << what << "\n" << o.text;
-      ASSERT_EQ(directory_hash(directory_), before) << "something on disk differs after: " << c.arguments << "\n"
-                                                    << shell("find . -mmin -1").text;
-    }
-  }
+  static void expect_refused(const std::vector<Refusal>& table) { starling::expect_refused(directory_, "", table); }
 
   static inline std::string directory_;
 };
@@ -264,10 +248,10 @@ TEST_F(Refusals, WhatBelongsToARun) {
       {"race recipe.yml -o run/data", 2, {"race.output run/data belongs to the run"}},
   });
   for (const char* name : {"run/test.translated", "run/test.translated", "run/checkpoints.de"}) {  // the first twice, as recipes do
-    const ShellOutcome o = run(std::string("translate -m run -i a --threads 1 -o ") + name);
+    const ShellOutcome o = call(std::string("translate -m run -i a --threads 1 -o ") + name);
     EXPECT_EQ(o.status, 0) << name << "\n" << o.text;
   }
-  EXPECT_EQ(run("average --run run -o run/average").status, 0);
+  EXPECT_EQ(call("average --run run -o run/average").status, 0);
   fs::remove(path("run/test.translated")), fs::remove(path("run/checkpoints.de")), fs::remove_all(path("run/average"));
 }
 
@@ -320,14 +304,14 @@ TEST_F(Refusals, PartialFilesOfTheUserStay) {
   const std::string before = directory_hash(directory_);
   for (const char* verb : {"translate -m run -i a --threads 1 -o new", "score -m run --source a --target a --threads 1 -o new",
                            "translate -m run -i x.partial --threads 1 -o x"}) {
-    const ShellOutcome o = run(verb);
+    const ShellOutcome o = call(verb);
     EXPECT_EQ(o.status, 0) << verb << "\n" << o.text;
     EXPECT_TRUE(fs::exists(path("new")) != fs::exists(path("x"))) << verb;
     fs::remove(path("new")), fs::remove(path("x"));
     EXPECT_EQ(directory_hash(directory_), before) << verb;
   }
   fs::create_directory(path("demo")), write("demo/train.en.partial", "mine\n");
-  EXPECT_EQ(run("demo-corpus --output demo --train 10 --valid 5 --test 5").status, 0);
+  EXPECT_EQ(call("demo-corpus --output demo --train 10 --valid 5 --test 5").status, 0);
   std::ifstream mine(path("demo/train.en.partial"));
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(mine), {}), "mine\n");
   fs::remove_all(path("demo")), fs::remove(path("new.partial")), fs::remove(path("new.partial-2"));
@@ -337,10 +321,11 @@ TEST_F(Refusals, PartialFilesOfTheUserStay) {
 TEST_F(Refusals, HarmlessThingsAreNotRefused) {
   for (const char* arguments :
        {"translate -m run -i a -o /dev/null", "translate -m run -i a -o /dev/stdout", "translate -m run -i a -i a -o -",
-        "translate -m run -i a | cat", "evaluate --hypotheses a --references a", "score -m run --source a --target a --threads 1"}) {
-    const ShellOutcome o = run(arguments);
+        "evaluate --hypotheses a --references a", "score -m run --source a --target a --threads 1"}) {
+    const ShellOutcome o = call(arguments);
     EXPECT_EQ(o.status, 0) << arguments << "\n" << o.text;
   }
+  EXPECT_EQ(start("translate -m run -i a | cat").status, 0);
   const ShellOutcome threads =
       shell("taskset -c $(taskset -pc $$ | sed 's/.*[ ,-]//') '" STARLING_BINARY "' translate -m run -i a --threads 3");
   EXPECT_EQ(threads.status, 0) << threads.text;

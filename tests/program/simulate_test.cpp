@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-class SimulateTest : public ProgramTest {
+class SimulateTest : public CalledTest {
  protected:
   SimulateTest() {
     write_counting();
@@ -41,15 +41,15 @@ TEST_F(SimulateTest, ALostRankHasAnExitStatusOfItsOwn) {
   write("lost.yml",
         "cluster: {ranks: 3, network: 1gbe, forward-gflops: 1, backward-gflops: 1, update-gb-s: 5, memory-gb-s: 5, "
         "crashes: [{rank: 2, at-s: 0.001}]}\n");
-  const ShellOutcome lost = run("simulate -c c.yml --cluster lost.yml --train.output lost --strategy.deadline-seconds 5");
+  const ShellOutcome lost = call("simulate -c c.yml --cluster lost.yml --train.output lost --strategy.deadline-seconds 5");
   EXPECT_EQ(lost.status, 5) << lost.text;
   EXPECT_THAT(lost.text, HasSubstr("rank 2"));
 }
 
 TEST_F(SimulateTest, TrainsForRealAndTwoRunsAreEqual) {
-  const ShellOutcome one = run("train -c c.yml --train.output one --threads 1");
-  const ShellOutcome first = run("simulate -c c.yml --cluster cluster.yml --train.output x --trace x.json");
-  const ShellOutcome second = run("simulate -c c.yml --cluster cluster.yml --train.output y --cluster.threads 1 --trace y.json");
+  const ShellOutcome one = call("train -c c.yml --train.output one --threads 1");
+  const ShellOutcome first = call("simulate -c c.yml --cluster cluster.yml --train.output x --trace x.json");
+  const ShellOutcome second = call("simulate -c c.yml --cluster cluster.yml --train.output y --cluster.threads 1 --trace y.json");
   ASSERT_EQ(first.status, 0) << first.text;
   EXPECT_THAT(first.text, HasSubstr("simulated: 3 ranks, network 1gbe"));
   EXPECT_THAT(first.text, HasSubstr("one worker alone, by the same model of computing"));
@@ -79,7 +79,7 @@ TEST_F(SimulateTest, ComparesWithOneWorker) {
         "update-gb-s: 5, memory-gb-s: 5}\n");
   const auto ratio = [&](const std::string& options) {
     const ShellOutcome outcome =
-        run("simulate c.yml --cluster quick.yml --train.batch-tokens 3000 --train.max-steps 6 --train.output " + options);
+        call("simulate c.yml --cluster quick.yml --train.batch-tokens 3000 --train.max-steps 6 --train.output " + options);
     EXPECT_EQ(outcome.status, 0) << outcome.text;
     const std::string line = after(outcome.text, "one worker alone, by the same model of computing, ", 40);
     return std::stod("0" + after(line, ": ", 8));
@@ -94,9 +94,9 @@ TEST_F(SimulateTest, ComparesWithOneWorker) {
 
 // Each rank computes every micro-batch of an update forwards and backwards; the trace says which, and of which stage.
 TEST_F(SimulateTest, TracesShowStagesAndMicroBatches) {
-  const ShellOutcome outcome =
-      run("simulate c.yml --cluster cluster.yml --workers 4 --parallel.pipeline 2 --parallel.tensor 2 "
-          "--parallel.micro-batches 3 --train.max-steps 1 --train.output parts --trace parts.json");
+  const ShellOutcome outcome = call(
+      "simulate c.yml --cluster cluster.yml --workers 4 --parallel.pipeline 2 --parallel.tensor 2 "
+      "--parallel.micro-batches 3 --train.max-steps 1 --train.output parts --trace parts.json");
   ASSERT_EQ(outcome.status, 0) << outcome.text;
   std::ifstream file(directory_ + "/parts.json");
   std::map<std::pair<int, std::string>, double> seconds;  // by stage and name
@@ -112,35 +112,35 @@ TEST_F(SimulateTest, TracesShowStagesAndMicroBatches) {
 }
 
 TEST_F(SimulateTest, MeasuresTheMachineOnceAndKeepsTheRates) {
-  const ShellOutcome first = run("simulate -c c.yml --workers 2 --train.output x");
+  const ShellOutcome first = call("simulate -c c.yml --workers 2 --train.output x");
   ASSERT_EQ(first.status, 0) << first.text;
   EXPECT_THAT(first.text, HasSubstr("computing rates, measured with 1 thread of this machine"));
   EXPECT_TRUE(std::filesystem::exists(directory_ + "/x/cluster.yml"));
-  EXPECT_THAT(run("simulate -c c.yml --workers 2 --train.output x --train.max-steps 5").text,
+  EXPECT_THAT(call("simulate -c c.yml --workers 2 --train.output x --train.max-steps 5").text,
               HasSubstr("computing rates: those of x/cluster.yml"));
 }
 
 TEST_F(SimulateTest, SaysWhatIsWrong) {
-  const ShellOutcome network = run("simulate -c c.yml --workers 2 --network 10gb");
+  const ShellOutcome network = call("simulate -c c.yml --workers 2 --network 10gb");
   EXPECT_EQ(network.status, 2);
   EXPECT_THAT(network.text, HasSubstr("10gbe"));
-  const ShellOutcome option = run("simulate -c c.yml --worker 2");
+  const ShellOutcome option = call("simulate -c c.yml --worker 2");
   EXPECT_EQ(option.status, 2);
   EXPECT_THAT(option.text, HasSubstr("--workers"));
   const ShellOutcome servers =
-      run("simulate -c c.yml --cluster cluster.yml --train.output z --strategy.name parameter-server --strategy.servers 3");
+      call("simulate -c c.yml --cluster cluster.yml --train.output z --strategy.name parameter-server --strategy.servers 3");
   EXPECT_EQ(servers.status, 2) << servers.text;
   EXPECT_THAT(servers.text, HasSubstr("leaves no rank of 3 to compute"));
-  EXPECT_EQ(run("simulate -c c.yml --cluster cluster.yml --cluster.timing-only true").status, 2);
+  EXPECT_EQ(call("simulate -c c.yml --cluster cluster.yml --cluster.timing-only true").status, 2);
   const ShellOutcome crash =
-      run("simulate -c c.yml --cluster cluster.yml --train.output w --cluster.crashes.0.rank 2 --strategy.deadline-seconds 5");
+      call("simulate -c c.yml --cluster cluster.yml --train.output w --cluster.crashes.0.rank 2 --strategy.deadline-seconds 5");
   EXPECT_NE(crash.status, 0);
 }
 
 TEST_F(SimulateTest, PredictsTheTimesOfManyRanks) {
-  const ShellOutcome outcome =
-      run("bench distributed --preset transformer-tiny --vocabulary 1000 --batch-tokens 500 --batches 2 --steps 2 --format json "
-          "--cluster cluster.yml --workers 16 --cluster.timing-only true --cluster.forward-gflops 50 --cluster.backward-gflops 50");
+  const ShellOutcome outcome = call(
+      "bench distributed --preset transformer-tiny --vocabulary 1000 --batch-tokens 500 --batches 2 --steps 2 --format json "
+      "--cluster cluster.yml --workers 16 --cluster.timing-only true --cluster.forward-gflops 50 --cluster.backward-gflops 50");
   ASSERT_EQ(outcome.status, 0) << outcome.text;
   const size_t begin = outcome.text.find('{');  // before it, on standard error: what it is doing
   ASSERT_NE(begin, std::string::npos);
@@ -162,10 +162,10 @@ TEST_F(SimulateTest, PredictsTheTimesOfManyRanks) {
 TEST_F(SimulateTest, BenchDistributedMeasuresSharedOptimizers) {
   for (const std::string strategy : {"--strategy.sharded-optimizer true", "--strategy.name parameter-server"})
     for (const std::string wire : {"f32", "bf16"}) {
-      const ShellOutcome o =
-          run("bench distributed --preset transformer-tiny --vocabulary 100 --batch-tokens 50 --batches 2 --steps 2 --threads 1 "
-              "--cluster cluster.yml --workers 3 --format json --strategy.wire " +
-              wire + " " + strategy);
+      const ShellOutcome o = call(
+          "bench distributed --preset transformer-tiny --vocabulary 100 --batch-tokens 50 --batches 2 --steps 2 --threads 1 "
+          "--cluster cluster.yml --workers 3 --format json --strategy.wire " +
+          wire + " " + strategy);
       ASSERT_EQ(o.status, 0) << o.text;
       const auto result = nlohmann::json::parse(o.text.substr(o.text.find('{')));
       const double blocking = result.at("blocking_ms"), overlapped = result.at("overlapped_ms");
@@ -175,8 +175,8 @@ TEST_F(SimulateTest, BenchDistributedMeasuresSharedOptimizers) {
 
 // A measurement takes minutes, and over MPI it was silent until its end.
 TEST_F(SimulateTest, BenchDistributedTellsWhatItIsAt) {
-  const ShellOutcome o =
-      run("bench distributed --preset transformer-tiny --vocabulary 100 --batch-tokens 50 --batches 2 --steps 2 --threads 1 --format json");
+  const ShellOutcome o = call(
+      "bench distributed --preset transformer-tiny --vocabulary 100 --batch-tokens 50 --batches 2 --steps 2 --threads 1 --format json");
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, testing::StartsWith("each kind of step once, to warm up\nround 1 of 1: 3 steps of each kind\n"));
   EXPECT_THAT(o.text, testing::HasSubstr("\n{\n"));  // behind a warning, if other programs disturb the measurement

@@ -10,7 +10,7 @@
 
 #include "base/text_files.h"
 #include "storage/publication.h"
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
@@ -53,13 +53,13 @@ Line parsed(const std::string& line) {
   return l;
 }
 
-class CalibrateTest : public ProgramTest {
+class CalibrateTest : public CalledTest {
  protected:
   // A text of 200 lines and, as its reference, its translation by a tiny model; of the latter half of the lines every other word is
   // changed.
   void SetUp() override {
     write("source", seeing(200, true)), write("b", seeing(200, false));
-    const ShellOutcome o = run(
+    const ShellOutcome o = call(
         "train --data.source source --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny --model.width 32 "
         "--model.feed-forward 64 --model.heads 2 --train.batch-tokens 400 --train.threads 1 --train.precision f32 --train.warmup 20 "
         "--train.learning-rate 1e-2 --train.max-steps 150");
@@ -80,12 +80,12 @@ class CalibrateTest : public ProgramTest {
     write("reference", reference);
   }
   std::string translate(const std::string& arguments) const {
-    const ShellOutcome o = run("translate --quiet --threads 1 --precision f32 " + arguments);
+    const ShellOutcome o = call("translate --quiet --threads 1 --precision f32 " + arguments);
     EXPECT_EQ(o.status, 0) << o.text;
     return o.text;
   }
   ShellOutcome calibrate(const std::string& arguments = "") const {
-    return run("calibrate --source source --target reference --threads 1 --precision f32 --model model " + arguments);
+    return call("calibrate --source source --target reference --threads 1 --precision f32 --model model " + arguments);
   }
 
   int words_ = 0, right_ = 0;
@@ -141,7 +141,7 @@ TEST_F(CalibrateTest, HoldsForAllTranslations) {
   EXPECT_GT(begun.words[0], parsed(best).words[0]) << "a beginning is certain";
   EXPECT_EQ(parsed(split(translate("--model model -i text --confidence --target-pieces"), '\n')[0]).words, parsed(best).words);
 
-  ASSERT_EQ(run("quantize -m model -o small --source source --target reference --threads 1 --force").status, 0);
+  ASSERT_EQ(call("quantize -m model -o small --source source --target reference --threads 1 --force").status, 0);
   const std::vector<std::string> of_small = split(translate("--model small -i source --confidence"), '\n'),
                                  of_large = split(translate("--model model -i source --confidence"), '\n');
   int same = 0;
@@ -155,27 +155,27 @@ TEST_F(CalibrateTest, HoldsForAllTranslations) {
 }
 
 TEST_F(CalibrateTest, RefusesWhatItCannotKeep) {
-  EXPECT_THAT(run("translate --model model -i source --confidence").text,
+  EXPECT_THAT(call("translate --model model -i source --confidence").text,
               HasSubstr("the model has no calibration, which confidence needs"));
-  EXPECT_EQ(run("translate --model model -i source --confidence").status, 2);
+  EXPECT_EQ(call("translate --model model -i source --confidence").status, 2);
   EXPECT_THAT(calibrate("--measure").text, HasSubstr("the model has no calibration"));
   ASSERT_EQ(calibrate("--dry-run").status, 0);
   EXPECT_FALSE(fs::exists(path("model/confidence.json")));
   EXPECT_THAT(calibrate("--dry-run --measure").text, HasSubstr("--dry-run excludes --measure"));
-  EXPECT_THAT(run("translate --model model -i source --confidence --document").text, HasSubstr("--confidence is for lines"));
+  EXPECT_THAT(call("translate --model model -i source --confidence --document").text, HasSubstr("--confidence is for lines"));
   write("few", "see ab now\nsee xy now\n");
-  const ShellOutcome few = run("calibrate --model model --source few --target few");
+  const ShellOutcome few = call("calibrate --model model --source few --target few");
   EXPECT_EQ(few.status, 3);
   EXPECT_THAT(few.text, HasSubstr("few: of the"));
   EXPECT_THAT(few.text, HasSubstr("a calibration needs 100 of each; use a longer text"));
-  EXPECT_THAT(run("calibrate --model model --source source --target few").text, HasSubstr("few"));
+  EXPECT_THAT(call("calibrate --model model --source source --target few").text, HasSubstr("few"));
 
   ASSERT_EQ(calibrate().status, 0);
   fs::copy(kOther, path("another"));
   fs::copy(path("model/confidence.json"), path("another/confidence.json"));
-  EXPECT_THAT(run("translate --model another -i source --confidence").text,
+  EXPECT_THAT(call("translate --model another -i source --confidence").text,
               HasSubstr("another/confidence.json: belongs to other weights than those in this directory"));
-  EXPECT_EQ(run("translate --model another -i few --quiet").status, 0) << "without --confidence it does not matter";
+  EXPECT_EQ(call("translate --model another -i few --quiet").status, 0) << "without --confidence it does not matter";
 }
 
 }  // namespace

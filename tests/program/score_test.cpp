@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/text_files.h"
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
@@ -19,19 +19,19 @@ std::vector<std::string> parts(const std::string& text, char separator) {
   return out;
 }
 
-class ScoreTest : public ProgramTest {
+class ScoreTest : public CalledTest {
  protected:
   void SetUp() override {
     write("a", seeing(200, true)), write("b", seeing(200, false));
-    ASSERT_EQ(run("train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny "
-                  "--model.width 32 --model.feed-forward 64 --model.heads 2 --train.batch-tokens 400 --train.threads 1 "
-                  "--train.precision f32 --train.warmup 5 --train.learning-rate 3e-3 --train.max-steps 20")
+    ASSERT_EQ(call("train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny "
+                   "--model.width 32 --model.feed-forward 64 --model.heads 2 --train.batch-tokens 400 --train.threads 1 "
+                   "--train.precision f32 --train.warmup 5 --train.learning-rate 3e-3 --train.max-steps 20")
                   .status,
               0);
     write("source", "see ab now\nsee xy now\n\nsee zz now\n"), write("target", "siehe ba jetzt\nsiehe 漢 jetzt\n\n\n");
   }
   std::vector<std::string> score(const std::string& options) const {
-    const ShellOutcome o = run("score --model run --source source --target target --threads 1 " + options);
+    const ShellOutcome o = call("score --model run --source source --target target --threads 1 " + options);
     EXPECT_EQ(o.status, 0) << o.text;
     return parts(o.text, '\n');
   }
@@ -40,10 +40,10 @@ class ScoreTest : public ProgramTest {
 // A table is another form of the same pairs; a memory is read in the model's languages, which this one does not say.
 TEST_F(ScoreTest, PairsMayBeInATable) {
   write("pairs.csv", "source,target\nsee ab now,siehe ba jetzt\n\"see xy now\",\"siehe 漢 jetzt\"\n,\nsee zz now,\n");
-  const std::string lines = run("score --model run --source source --target target --threads 1").text;
+  const std::string lines = call("score --model run --source source --target target --threads 1").text;
   EXPECT_EQ(parts(lines, '\n').size(), 4u);
-  EXPECT_EQ(run("score --model run --tsv pairs.csv --threads 1").text, lines);
-  const ShellOutcome memory = run("score --model run --tsv pairs.tmx --threads 1");
+  EXPECT_EQ(call("score --model run --tsv pairs.csv --threads 1").text, lines);
+  const ShellOutcome memory = call("score --model run --tsv pairs.tmx --threads 1");
   EXPECT_EQ(memory.status, 2);
   EXPECT_THAT(memory.text, testing::HasSubstr("pairs.tmx: a translation memory has several languages"));
 }
@@ -55,7 +55,7 @@ TEST_F(ScoreTest, GoesOnPastPairsThatAreTooLong) {
   for (int i = 0; i < 60; ++i) words += "see ab now ";
   write("source", "see ab now\n" + words + "\nsee xy now\n\nsee zz now\n");
   write("target", "siehe ba jetzt\nsiehe\nsiehe 漢 jetzt\n\n\n");
-  const ShellOutcome o = run("score --model run --source source --target target --threads 1 --max-length 40 -o scores");
+  const ShellOutcome o = call("score --model run --source source --target target --threads 1 --max-length 40 -o scores");
   EXPECT_EQ(o.status, 0);
   EXPECT_EQ(o.text,
             "warning: source: 1 pair with more than 40 tokens on a side, the first in line 2, got nan in place of a score; split such "
@@ -63,25 +63,17 @@ TEST_F(ScoreTest, GoesOnPastPairsThatAreTooLong) {
   EXPECT_EQ(parts(read_text_file(path("scores")), '\n'), (std::vector<std::string>{all[0], "nan", all[1], all[2], all[3]}));
   // A list with a hole could not be sorted by its scores.
   write("list", "0 ||| siehe ba jetzt ||| ||| -1\n1 ||| siehe ||| ||| -1\n");
-  const ShellOutcome list = run("score --model run --source source --n-best list --threads 1 --max-length 40");
+  const ShellOutcome list = call("score --model run --source source --n-best list --threads 1 --max-length 40");
   EXPECT_EQ(list.status, 3);
   EXPECT_THAT(list.text, testing::HasSubstr("list:2: a sentence of "));
 }
 
 TEST_F(ScoreTest, AFileTakesTheScores) {
-  const std::string text = run("score --model run --source source --target target --threads 1").text;
-  EXPECT_EQ(run("score --model run --source source --target target --threads 1 -o scores").text, "");
+  const std::string text = call("score --model run --source source --target target --threads 1").text;
+  EXPECT_EQ(call("score --model run --source source --target target --threads 1 -o scores").text, "");
   EXPECT_EQ(read_text_file(path("scores")), text);
   EXPECT_FALSE(std::filesystem::exists(path("scores.partial")));
-  for (const char* place : {"source", "run/best/model.safetensors"})
-    EXPECT_EQ(run(std::string("score --model run/best --source source --target target -o ") + place).status, 2) << place;
-  ShellOutcome o = run("score --model run --source source --target target -o none/scores");
-  EXPECT_EQ(o.status, 3);
-  EXPECT_EQ(o.text, "starling: error: none/scores: cannot be written: the directory none does not exist; make it, or name another\n");
-  o = run("translate --model run -i source -o none/out");
-  EXPECT_EQ(o.status, 3);
-  EXPECT_EQ(o.text, "starling: error: none/out: cannot be written: the directory none does not exist; make it, or name another\n");
-  o = run("score --model run --source - --target target");
+  const ShellOutcome o = call("score --model run --source - --target target");
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, testing::HasSubstr("parallel text cannot come from standard input (-)"));
 }
@@ -129,7 +121,7 @@ std::vector<std::string> documented(const std::string& block) {
 TEST_F(ScoreTest, LinesHaveTheDocumentedForm) {
   const std::regex list(R"(\d+ \|\|\| .* \|\|\| -?\d+\.\d{6} \|\|\| -?\d+\.\d{6})");
   const std::regex tokens("-\\d+\\.\\d{6}\t([^ \t]+ )*</s>\t(-\\d+\\.\\d{6} ?)+");
-  const ShellOutcome o = run("translate --model run --input source --n-best 2 --threads 1 --quiet");
+  const ShellOutcome o = call("translate --model run --input source --n-best 2 --threads 1 --quiet");
   ASSERT_EQ(o.status, 0) << o.text;
   for (const std::string& line : parts(o.text, '\n')) EXPECT_TRUE(std::regex_match(line, list)) << line;
   EXPECT_THAT(o.text, testing::HasSubstr("\n2 |||  ||| 0.000000 ||| 0.000000\n3 ||| "));  // the blank line's only entry
@@ -139,13 +131,13 @@ TEST_F(ScoreTest, LinesHaveTheDocumentedForm) {
 }
 
 // An imported model whose translations begin with a prefix: what follows has the scores that it has in the whole translation.
-class ScoreWithPrefix : public ProgramTest {};
+class ScoreWithPrefix : public CalledTest {};
 TEST_F(ScoreWithPrefix, CountsWhatFollowsIt) {
   const std::string fixtures = STARLING_SOURCE_DIR "/tests/fixtures/marian";
-  ASSERT_EQ(run("import " + fixtures + "/post --vocab " + fixtures + "/v.spm -o model").status, 0);
+  ASSERT_EQ(call("import " + fixtures + "/post --vocab " + fixtures + "/v.spm -o model").status, 0);
   write("source", "A man in a hat.\n"), write("whole", "Ein Mann in einem Hut.\n"), write("rest", "in einem Hut.\n");
   const auto scores = [&](const std::string& target) {
-    const ShellOutcome o = run("score --model model --source source --tokens --precision f32 --threads 1 --target " + target);
+    const ShellOutcome o = call("score --model model --source source --tokens --precision f32 --threads 1 --target " + target);
     EXPECT_EQ(o.status, 0) << o.text;
     const std::vector<std::string> columns = parts(o.text.substr(0, o.text.find('\n')), '\t');
     return std::pair(parts(columns.at(1), ' '), parts(columns.at(2), ' '));

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "base/text_files.h"
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 #include "tests/run/word_pairs.h"
 
 namespace starling {
@@ -21,14 +21,14 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 // Where Marian takes them: the first head of the last decoder layer; NumPy's reading of the same weights.
-class ImportedAlignment : public ProgramTest {};
+class ImportedAlignment : public CalledTest {};
 
 TEST_F(ImportedAlignment, IsThatOfMariansHead) {
   const std::string fixture = STARLING_SOURCE_DIR "/tests/fixtures/marian/";
   for (const std::string name : {"ssru", "post"}) {
-    ASSERT_EQ(run(fmt::format("import {0}{1} --vocab {0}v.spm -o {1}", fixture, name)).status, 0);
+    ASSERT_EQ(call(fmt::format("import {0}{1} --vocab {0}v.spm -o {1}", fixture, name)).status, 0);
     ASSERT_EQ(
-        run(fmt::format("score -m {1} --source {0}s.en --target {0}s.de --threads 1 --alignment pieces -o scores", fixture, name)).status,
+        call(fmt::format("score -m {1} --source {0}s.en --target {0}s.de --threads 1 --alignment pieces -o scores", fixture, name)).status,
         0);
     const std::vector<std::string> found = lines_of(read_text_file(path("scores"))),
                                    expected = lines_of(read_text_file(fixture + name + "/alignments.txt"));
@@ -37,7 +37,7 @@ TEST_F(ImportedAlignment, IsThatOfMariansHead) {
   }
 }
 
-class AlignmentTest : public ProgramTest {
+class AlignmentTest : public CalledTest {
  protected:
   // Word pairs, and links that say of each word that it comes from the other end of the sentence.
   void SetUp() override {
@@ -50,7 +50,7 @@ class AlignmentTest : public ProgramTest {
     write("links", backwards_);
   }
   ShellOutcome train(const std::string& options, int updates) const {
-    return run(
+    return call(
         fmt::format("train --vocab.size 40 --model.preset transformer-tiny --model.width 32 --model.feed-forward 64 --model.heads 2 "
                     "--train.batch-tokens 400 --train.threads 1 --train.precision f32 --train.warmup 10 "
                     "--train.learning-rate 3e-3 --train.max-steps {} --log.every 10 {}",
@@ -63,17 +63,17 @@ class AlignmentTest : public ProgramTest {
 TEST_F(AlignmentTest, AGuidedHeadFollowsTheLinks) {
   ASSERT_EQ(train("--data.source a --data.target b --data.alignment links --train.guided-alignment 1 --train.output run", 1200).status, 0);
   EXPECT_THAT(read_text_file(path("run/train.log")), HasSubstr("alignment "));
-  EXPECT_EQ(run("score -m run --source a --target b --threads 1 --alignment words -o scores").status, 0);
+  EXPECT_EQ(call("score -m run --source a --target b --threads 1 --alignment words -o scores").status, 0);
   std::string links;
   for (const std::string& line : lines_of(read_text_file(path("scores")))) links += line.substr(line.find('\t') + 1) + "\n";
   write("found", links);
-  const ShellOutcome error = run("evaluate --metrics aer --hypotheses found --references links");
+  const ShellOutcome error = call("evaluate --metrics aer --hypotheses found --references links");
   ASSERT_EQ(error.status, 0) << error.text;
   const double aer = std::stod(error.text.substr(error.text.find(" = ") + 3));
   EXPECT_LT(aer, 10) << error.text;
   // Words are those of the line that is given, whatever its pieces are decoded to.
   write("odd.a", "red dog house\n"), write("odd.b", "sees\u00a0漢 tree cat\n");
-  const ShellOutcome odd = run("score -m run --source odd.a --target odd.b --threads 1 --alignment words");
+  const ShellOutcome odd = call("score -m run --source odd.a --target odd.b --threads 1 --alignment words");
   EXPECT_THAT(odd.text, HasSubstr("-2"));
   EXPECT_EQ(odd.text.find("-3"), std::string::npos) << odd.text;
   // The head stays the model's when a later start guides nothing.
@@ -81,7 +81,7 @@ TEST_F(AlignmentTest, AGuidedHeadFollowsTheLinks) {
   EXPECT_THAT(read_text_file(path("run/config.yml")), HasSubstr("alignment-head: 1"));
   // A translation shows what the same head attends to.
   write("one", "red dog house\n");
-  const ShellOutcome translation = run("translate -m run -i one --threads 1 --alignment words");
+  const ShellOutcome translation = call("translate -m run -i one --threads 1 --alignment words");
   EXPECT_THAT(translation.text, HasSubstr("sees tree cat ||| 0-2 1-1 2-0"));
 }
 
@@ -106,7 +106,7 @@ TEST_F(AlignmentTest, WhatCannotBeGuidedIsRefused) {
               HasSubstr("model.alignment-head 3 is beyond the 2 of model.heads"));
   EXPECT_THAT(train("--data.source a --data.target b --data.alignment links --parallel.tensor 2 --train.output run", 5).text,
               HasSubstr("parallel.tensor divides the heads"));
-  EXPECT_THAT(run("train --data.source a --data.target b --data.alignment links --model.preset gnmt-small --train.output run").text,
+  EXPECT_THAT(call("train --data.source a --data.target b --data.alignment links --model.preset gnmt-small --train.output run").text,
               HasSubstr("cannot be guided"));
 }
 

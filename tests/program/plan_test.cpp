@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 const std::string kRates = " --cluster.forward-gflops 50 --cluster.backward-gflops 50 --cluster.update-gb-s 5 --cluster.memory-gb-s 8";
 
-ShellOutcome starling(const std::string& arguments) { return run_shell("'" STARLING_BINARY "' " + arguments); }
+ShellOutcome starling(const std::string& arguments) { return call_in(".", words_of(arguments)); }
 
 TEST(PlanVerb, ListsWhatFitsAndTheKeysToWrite) {
   const std::string model = "plan --model.preset transformer-tiny --vocab.size 500 --workers 4 --network 1gbe" + kRates;
@@ -58,7 +58,7 @@ TEST(PlanVerb, KnowsWhatTheCorpusChooses) {
   std::filesystem::remove(corpus);
 }
 
-class PlanHistory : public ProgramTest {
+class PlanHistory : public CalledTest {
  protected:
   // A run of two ranks with this throughput, in target tokens per second.
   void write_run(const std::string& name, double tokens_per_second) {

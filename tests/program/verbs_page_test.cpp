@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "base/text_files.h"
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
 
-class VerbsPage : public ProgramTest {
+class VerbsPage : public CalledTest {
  protected:
-  std::string help_of(const std::string& verb) const { return run(verb + " --help").text; }
+  std::string help_of(const std::string& verb) const { return call(verb + " --help").text; }
   // The verbs that a help lists, with what stands before them on the command line.
   std::vector<std::string> verbs_of(const std::string& verb) const {
     const std::string help = help_of(verb);

@@ -1,33 +1,22 @@
 // What `starling train` refuses, and that nothing on disk differs afterwards; docs/guides/checkpoints.md promises it.
 #include <gmock/gmock.h>
 
-#include "tests/cli/directory_hash.h"
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
 
 using testing::HasSubstr;
 
-class TrainRefusals : public ProgramTest {
+class TrainRefusals : public CalledTest {
  protected:
   static constexpr const char* kTrain =
       "train --model.preset transformer-tiny --model.width 16 --model.heads 2 --model.feed-forward 16 --train.batch-tokens 100 "
       "--train.max-steps 2 --threads 1 --precision f32 --valid.metrics cross-entropy --valid.every 1 --checkpoint.every 1 ";
   static constexpr const char* kText = "--vocab.size 40 --data.source a --data.target b --valid.source va --valid.target vb ";
 
-  struct Refusal {
-    std::string arguments, message;
-    int status = 2;
-  };
-  void expect_refused(const std::string& beginning, const std::vector<Refusal>& table) {
-    const std::string before = directory_hash(directory_);
-    for (const Refusal& r : table) {
-      const ShellOutcome o = run(beginning + r.arguments);
-      EXPECT_EQ(o.status, r.status) << r.arguments << "\n" << o.text;
-      EXPECT_THAT(o.text, HasSubstr(r.message)) << r.arguments;
-      EXPECT_EQ(directory_hash(directory_), before) << r.arguments;
-    }
+  void expect_refused(const std::string& beginning, const std::vector<Refusal>& table) const {
+    starling::expect_refused(directory_, beginning, table);
   }
   void write_texts() const {
     write_counting();
@@ -40,48 +29,48 @@ class TrainRefusals : public ProgramTest {
 
 TEST_F(TrainRefusals, OfARunThatIsThereChangeNothing) {
   write_texts();
-  ASSERT_EQ(run(std::string(kTrain) + kText + "--train.output run").status, 0);
+  ASSERT_EQ(call(std::string(kTrain) + kText + "--train.output run").status, 0);
   const std::string model = path("run/checkpoints/step-00000002");
-  expect_refused("", {{"train --train.output run", "to continue the run in run: starling train run/config.yml"}});
+  expect_refused("", {{"train --train.output run", 2, {"to continue the run in run: starling train run/config.yml"}}});
   expect_refused(
       "train -c run/config.yml --train.max-steps 3 ",
-      {{"--data.source other", "data or filters (then data.train.0.source: a, now data.train.0.source: other); restore"},
-       {"--train.initial-model run/best", "train.initial-model run/best is the model of the run that train.output names, run: leave"},
-       {"--data.target short", "short:1: has 1 line but a has 300", 3},
-       {"--data.max-length 3", "(then data.max-length: 256, now data.max-length: 3)"},
-       {"--data.source missing", "missing", 3},
-       {"--valid.source missing", "missing", 3},
-       {"--valid.source short --valid.target other", "short:1: has 1 line but other has 300", 3},
-       {"--train.seed 2", "started with train.seed 1, not 2"},
-       {"--train.batch-tokens 150", "started with a global batch of 100 target tokens, not 150"},
-       {"--model.width 32", "started with another model"},
-       {"--vocab.size 50", "vocab.size is 50, but the vocabulary of the run in run was made with vocab.size 40"},
-       {"--vocab.joint false --model.tied-embeddings decoder", "started with another model"},
-       {"--vocab.source other", "other", 3},
-       {"--train.restart", "can, after update 2; leave train.restart out"},
-       {"--train.output " + model, "this is the directory of a model"},
-       {"--train.lerning-rate 1", "learning-rate"}});
+      {{"--data.source other", 2, {"data or filters (then data.train.0.source: a, now data.train.0.source: other); restore"}},
+       {"--train.initial-model run/best", 2, {"train.initial-model run/best is the model of the run that train.output names, run: leave"}},
+       {"--data.target short", 3, {"short:1: has 1 line but a has 300"}},
+       {"--data.max-length 3", 2, {"(then data.max-length: 256, now data.max-length: 3)"}},
+       {"--data.source missing", 3, {"missing"}},
+       {"--valid.source missing", 3, {"missing"}},
+       {"--valid.source short --valid.target other", 3, {"short:1: has 1 line but other has 300"}},
+       {"--train.seed 2", 2, {"started with train.seed 1, not 2"}},
+       {"--train.batch-tokens 150", 2, {"started with a global batch of 100 target tokens, not 150"}},
+       {"--model.width 32", 2, {"started with another model"}},
+       {"--vocab.size 50", 2, {"vocab.size is 50, but the vocabulary of the run in run was made with vocab.size 40"}},
+       {"--vocab.joint false --model.tied-embeddings decoder", 2, {"started with another model"}},
+       {"--vocab.source other", 3, {"other"}},
+       {"--train.restart", 2, {"can, after update 2; leave train.restart out"}},
+       {"--train.output " + model, 2, {"this is the directory of a model"}},
+       {"--train.lerning-rate 1", 2, {"learning-rate"}}});
 }
 
 TEST_F(TrainRefusals, OfANewRunLeaveNothingBehind) {
   write_texts();
-  ASSERT_EQ(run(std::string(kTrain) + kText + "--train.output run --train.max-steps 1").status, 0);
+  ASSERT_EQ(call(std::string(kTrain) + kText + "--train.output run --train.max-steps 1").status, 0);
   std::filesystem::copy(path("run/best"), path("damaged"), std::filesystem::copy_options::recursive);
   std::fstream(path("damaged/model.safetensors"), std::ios::in | std::ios::out | std::ios::binary).seekp(300).put('x');
   std::filesystem::create_directory(path("empty"));
   const std::string fresh = std::string(kTrain) + "--data.source a --data.target b --valid.source va --valid.target vb ";
   const std::vector<Refusal> table = {
-      {"--data.source broken", "broken:1: ", 3},
-      {"--data.target short", "short:1: has 1 line", 3},
-      {"--valid.target missing", "missing", 3},
-      {"--vocab.size 16", "a vocabulary of 16 pieces cannot hold the text's characters"},
-      {"--vocab.source vocab/new.spm --vocab.size 16", "a vocabulary of 16 pieces cannot hold the text's characters"},
-      {"--vocab.source run/vocab.spm --vocab.size 50", "but run/vocab.spm was made with vocab.size 40"},
-      {"--vocab.source va", "va", 3},
-      {"--train.initial-model nowhere", "neither a model directory"},
-      {"--train.initial-model run --model.width 32", "train.initial-model names another model"},
-      {"--train.initial-model run --vocab.size 50", "vocab.size is 50, but the vocabulary of train.initial-model run was made with"},
-      {"--train.initial-model damaged", "damaged", 3}};
+      {"--data.source broken", 3, {"broken:1: "}},
+      {"--data.target short", 3, {"short:1: has 1 line"}},
+      {"--valid.target missing", 3, {"missing"}},
+      {"--vocab.size 16", 2, {"a vocabulary of 16 pieces cannot hold the text's characters"}},
+      {"--vocab.source vocab/new.spm --vocab.size 16", 2, {"a vocabulary of 16 pieces cannot hold the text's characters"}},
+      {"--vocab.source run/vocab.spm --vocab.size 50", 2, {"but run/vocab.spm was made with vocab.size 40"}},
+      {"--vocab.source va", 3, {"va"}},
+      {"--train.initial-model nowhere", 2, {"neither a model directory"}},
+      {"--train.initial-model run --model.width 32", 2, {"train.initial-model names another model"}},
+      {"--train.initial-model run --vocab.size 50", 2, {"vocab.size is 50, but the vocabulary of train.initial-model run was made with"}},
+      {"--train.initial-model damaged", 3, {"damaged"}}};
   for (const std::string output : {"new", "deep/new", "empty"}) {
     const bool all = output == "deep/new";
     expect_refused(fresh + "--train.output " + output + " ", all ? table : std::vector<Refusal>{table[0], table[3], table[9]});
@@ -95,7 +84,7 @@ TEST_F(TrainRefusals, OfASimulationLeaveNothingBehind) {
                          "--cluster.forward-gflops 5 --cluster.backward-gflops 5 --cluster.update-gb-s 5 --cluster.memory-gb-s 5 ";
   simulate.replace(0, 5, "simulate");
   expect_refused(simulate + "--data.source a ",
-                 {{"--data.target short", "short:1: has 1 line", 3}, {"--data.target b --vocab.size 16", "cannot hold"}});
+                 {{"--data.target short", 3, {"short:1: has 1 line"}}, {"--data.target b --vocab.size 16", 2, {"cannot hold"}}});
 }
 
 // Not refused but stopped: nothing was wrong with what took long, so the next start uses it.
@@ -112,7 +101,7 @@ TEST_F(TrainRefusals, AFullDiskAtTheFirstStartKeepsTheVocabulary) {
   EXPECT_TRUE(std::filesystem::exists(path("run/vocab.spm")));
   EXPECT_FALSE(std::filesystem::exists(path("run/data")));  // not one shard was whole
   EXPECT_FALSE(std::filesystem::exists(path("run/lock")));
-  const ShellOutcome next = run(train);
+  const ShellOutcome next = call(train);
   EXPECT_EQ(next.status, 0) << next.text;
   EXPECT_THAT(next.text, testing::Not(HasSubstr("vocabulary run/vocab.spm: training")));
 }

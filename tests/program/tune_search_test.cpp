@@ -13,7 +13,7 @@
 
 #include "base/lock.h"
 #include "storage/checkpoint.h"
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-class TuneSearchTest : public ProgramTest {
+class TuneSearchTest : public CalledTest {
  protected:
   void SetUp() override {
     const std::string source = seeing(200, true), target = seeing(200, false);
@@ -34,14 +34,14 @@ class TuneSearchTest : public ProgramTest {
   std::string best() const { return path("run/checkpoints/step-00000020"); }
   std::string content(const std::string& file) const { return files_->read_file(file); }
   ShellOutcome train(int steps) const {
-    return run(
+    return call(
         "train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny --model.width 32 "
         "--model.feed-forward 64 --model.heads 2 --checkpoint.every 10 --train.batch-tokens 400 --train.threads 1 --train.precision f32 "
         "--train.warmup 5 --train.learning-rate 3e-3 --train.schedule inverse-sqrt --model.dropout 0.1 --train.max-steps " +
         std::to_string(steps));
   }
   ShellOutcome tune(const std::string& arguments) const {
-    return run("tune-search --source dev.a --target dev.b --threads 1 --precision f32 --metric chrf " + arguments);
+    return call("tune-search --source dev.a --target dev.b --threads 1 --precision f32 --metric chrf " + arguments);
   }
 
   std::unique_ptr<FileSystem> files_ = real_file_system();
@@ -63,10 +63,10 @@ TEST_F(TuneSearchTest, TheSweepIsWhatTranslateAndEvaluateGive) {
   double highest = 0;
   for (const auto& trial : report["trials"]) {
     const std::string alpha = trial["length_penalty"].dump(), beta = trial["coverage_penalty"].dump();
-    const ShellOutcome t = run("translate --model run --input dev.a --output out --quiet --threads 1 --precision f32 --beam 3" +
-                               (" --prune-threshold 4 --length-penalty " + alpha) + " --coverage-penalty " + beta);
+    const ShellOutcome t = call("translate --model run --input dev.a --output out --quiet --threads 1 --precision f32 --beam 3" +
+                                (" --prune-threshold 4 --length-penalty " + alpha) + " --coverage-penalty " + beta);
     ASSERT_EQ(t.status, 0) << t.text;
-    const ShellOutcome e = run("evaluate --hypotheses out --references dev.b --metrics bleu,chrf --tokenize char --format json");
+    const ShellOutcome e = call("evaluate --hypotheses out --references dev.b --metrics bleu,chrf --tokenize char --format json");
     const auto scores = nlohmann::json::parse(e.text);
     EXPECT_EQ(trial["bleu"], scores[0]["score"]) << alpha << " " << beta;
     EXPECT_EQ(trial["chrf"], scores[1]["score"]) << alpha << " " << beta;
@@ -99,9 +99,9 @@ TEST_F(TuneSearchTest, TheBestBecomesTheModelsAndTheCheckpointStaysWhole) {
     EXPECT_TRUE(loaded.has("search.json"));
     for (const auto& entry : fs::directory_iterator(path("run/checkpoints"))) EXPECT_NE(entry.path().filename().string()[0], '.');
   }
-  EXPECT_EQ(run("translate --model run --input dev.a --output with-model --quiet --threads 1 --precision f32").status, 0);
-  EXPECT_EQ(run("translate --model run --input dev.a --output with-options --quiet --threads 1 --precision f32 --beam 5 "
-                "--length-penalty 0.3 --coverage-penalty 0.7")
+  EXPECT_EQ(call("translate --model run --input dev.a --output with-model --quiet --threads 1 --precision f32").status, 0);
+  EXPECT_EQ(call("translate --model run --input dev.a --output with-options --quiet --threads 1 --precision f32 --beam 5 "
+                 "--length-penalty 0.3 --coverage-penalty 0.7")
                 .status,
             0);
   EXPECT_EQ(content(path("with-model")), content(path("with-options")));
@@ -116,11 +116,11 @@ TEST_F(TuneSearchTest, TheBestBecomesTheModelsAndTheCheckpointStaysWhole) {
 TEST_F(TuneSearchTest, DoubtsSidesThatAreSwappedOrOneFile) {
   ASSERT_EQ(train(200).status, 0);
   const std::string grid = "tune-search --model run --dry-run --threads 1 --precision f32 --length-penalties 0 --coverage-penalties 0";
-  EXPECT_THAT(run(grid + " --source dev.a --target dev.b").text, Not(HasSubstr("warning")));
-  ShellOutcome o = run(grid + " --source dev.b --target dev.a");
+  EXPECT_THAT(call(grid + " --source dev.a --target dev.b").text, Not(HasSubstr("warning")));
+  ShellOutcome o = call(grid + " --source dev.b --target dev.a");
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, HasSubstr("starling: warning: --source dev.b and --target dev.a seem to be swapped: the model's cross-entropy is "));
-  o = run(grid + " --source dev.a --target ./dev.a");
+  o = call(grid + " --source dev.a --target ./dev.a");
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, HasSubstr("starling: warning: dev.a is both --source and --target, so the scores tell how well the model copies\n"));
 }
@@ -149,7 +149,7 @@ TEST_F(TuneSearchTest, RefusesWhatItCouldNotWriteBeforeItSearches) {
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("has no manifest.json"));
 
-  o = run("tune-search --model run --source dev.a --target b --dry-run");
+  o = call("tune-search --model run --source dev.a --target b --dry-run");
   EXPECT_EQ(o.status, 3);
   o = tune("--model run --length-penalties 0,x");
   EXPECT_EQ(o.status, 2);
@@ -195,9 +195,9 @@ TEST_F(TuneSearchTest, OldDecodingDefaultsStillLoad) {
   fs::copy(best(), path("old"));
   fs::remove(path("old/manifest.json"));
   std::ofstream(path("old/decode.yml")) << "decode:\n  beam: 3\n  length-penalty: 0.6\n  max-length-factor: 2\n  max-length-offset: 10\n";
-  EXPECT_EQ(run("translate --model old --input dev.a --output old.out --quiet --threads 1 --precision f32").status, 0);
-  EXPECT_EQ(run("translate --model run --input dev.a --output new.out --quiet --threads 1 --precision f32 --beam 3 --length-penalty 0.6 "
-                "--coverage-penalty 0 --prune-threshold 0")
+  EXPECT_EQ(call("translate --model old --input dev.a --output old.out --quiet --threads 1 --precision f32").status, 0);
+  EXPECT_EQ(call("translate --model run --input dev.a --output new.out --quiet --threads 1 --precision f32 --beam 3 --length-penalty 0.6 "
+                 "--coverage-penalty 0 --prune-threshold 0")
                 .status,
             0);
   EXPECT_EQ(content(path("old.out")), content(path("new.out")));

@@ -10,27 +10,27 @@
 #include <sstream>
 
 #include "storage/safetensors.h"
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
 
-class Average : public ProgramTest {};
+class Average : public CalledTest {};
 
 TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
   write("a", seeing(100, true)), write("b", seeing(100, false));
-  ShellOutcome o =
-      run("train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset gnmt-small --model.encoder-layers 2 "
-          "--model.decoder-layers 2 --model.width 16 --model.clip 1 --train.clip-start 8 --checkpoint.every 2 "
-          "--checkpoint.keep 2 --data.source-language en "
-          "--train.batch-tokens 200 --train.threads 1 --train.precision f32 --train.max-steps 4");
+  ShellOutcome o = call(
+      "train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset gnmt-small --model.encoder-layers 2 "
+      "--model.decoder-layers 2 --model.width 16 --model.clip 1 --train.clip-start 8 --checkpoint.every 2 "
+      "--checkpoint.keep 2 --data.source-language en "
+      "--train.batch-tokens 200 --train.threads 1 --train.precision f32 --train.max-steps 4");
   ASSERT_EQ(o.status, 0) << o.text;
-  o = run("average --run run -o mean");
+  o = call("average --run run -o mean");
   ASSERT_EQ(o.status, 0) << o.text;
-  o = run("average -m run -o one");  // the best or the latest
+  o = call("average -m run -o one");  // the best or the latest
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, testing::HasSubstr("the mean of 1 checkpoint is in one"));
-  EXPECT_EQ(run("average -m run/checkpoints/step-00000002 run/checkpoints/step-00000004 -o two").text,
+  EXPECT_EQ(call("average -m run/checkpoints/step-00000002 run/checkpoints/step-00000004 -o two").text,
             "the mean of 2 checkpoints is in two\n");
   const auto files = real_file_system();
   EXPECT_THAT(files->read_file(directory_ + "/mean/config.yml"), testing::HasSubstr("  clip: 1 "));
@@ -50,7 +50,7 @@ TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
   // By whatever names: those of one checkpoint, and of a copy of it.
   ASSERT_EQ(run_shell("cp -r " + directory_ + "/run/checkpoints/step-00000004 " + directory_ + "/copy").status, 0);
   for (const std::string second : {"run/checkpoints/step-00000004", "run", "copy"}) {
-    o = run("average run/checkpoints/step-00000002 run/checkpoints/step-00000004 " + second + " -o three");
+    o = call("average run/checkpoints/step-00000002 run/checkpoints/step-00000004 " + second + " -o three");
     EXPECT_EQ(o.status, 2);
     EXPECT_EQ(o.text, "starling: error: run/checkpoints/step-00000004 and " + second +
                           " have the same weights, which would count twice; name each checkpoint once (best is a copy of one)\n");
@@ -61,12 +61,12 @@ TEST_F(Average, TakesTheMeanOfTheWeightsAndTheSettingsOfTheLast) {
 // The mean that does best on a validation text is the one that is written, and it does as well there as was said.
 TEST_F(Average, ChoosesTheMeanThatDoesBestOnAText) {
   write("a", seeing(100, true)), write("b", seeing(100, false)), write("va", seeing(30, true)), write("vb", seeing(30, false));
-  ShellOutcome o =
-      run("train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny --model.width 16 "
-          "--checkpoint.every 10 --checkpoint.keep 9 --train.learning-rate 0.03 --train.warmup 1 --train.schedule constant "
-          "--train.batch-tokens 100 --train.threads 1 --train.precision f32 --train.max-steps 60 --train.max-tokens 0");
+  ShellOutcome o = call(
+      "train --data.source a --data.target b --train.output run --vocab.size 60 --model.preset transformer-tiny --model.width 16 "
+      "--checkpoint.every 10 --checkpoint.keep 9 --train.learning-rate 0.03 --train.warmup 1 --train.schedule constant "
+      "--train.batch-tokens 100 --train.threads 1 --train.precision f32 --train.max-steps 60 --train.max-tokens 0");
   ASSERT_EQ(o.status, 0) << o.text;
-  o = run("average --run run --source va --target vb -o best");
+  o = call("average --run run --source va --target vb -o best");
   ASSERT_EQ(o.status, 0) << o.text;
   std::istringstream lines(o.text);
   double least = 1e9;
@@ -81,14 +81,14 @@ TEST_F(Average, ChoosesTheMeanThatDoesBestOnAText) {
   EXPECT_EQ(tried, 5 + 6) << o.text;  // 1, 2, 3, 4 and 6 of six, and six powers
   EXPECT_THAT(o.text, testing::HasSubstr(fmt::format("best: {}, cross-entropy {:.4f}\nthe mean of {} is in best\n", best, least, best)));
   // What the file holds does that well too: a validation of a run that starts from it says so.
-  o =
-      run("train --train.initial-model best --train.output again --data.source a --data.target b --valid.source va --valid.target vb "
-          "--valid.metrics cross-entropy --train.precision f32 --train.threads 1 --train.max-steps 1 --train.batch-tokens 100");
+  o = call(
+      "train --train.initial-model best --train.output again --data.source a --data.target b --valid.source va --valid.target vb "
+      "--valid.metrics cross-entropy --train.precision f32 --train.threads 1 --train.max-steps 1 --train.batch-tokens 100");
   ASSERT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, testing::HasSubstr(fmt::format("[valid] step 0 | epoch 1 | cross-entropy {:.4f}", least)));
-  EXPECT_EQ(run("average --run run --source va -o x").text,
+  EXPECT_EQ(call("average --run run --source va -o x").text,
             "starling: error: --source is given without --target; a validation text is both\n");
-  EXPECT_THAT(run("average --run run --metric bleu -o x").text, testing::HasSubstr("name it with --source and --target"));
+  EXPECT_THAT(call("average --run run --metric bleu -o x").text, testing::HasSubstr("name it with --source and --target"));
 }
 
 // As many weights, but what they are multiplied with differs.
@@ -98,7 +98,7 @@ TEST_F(Average, RefusesModelsThatComputeSomethingElse) {
                       fixture + "/config.yml > two/config.yml")
                 .status,
             0);
-  const ShellOutcome o = run("average " + fixture + " two -o mean");
+  const ShellOutcome o = call("average " + fixture + " two -o mean");
   EXPECT_EQ(o.status, 2) << o.text;
   EXPECT_THAT(o.text,
               testing::HasSubstr("differ in architecture or vocabulary; name models that share both, such as the checkpoints of one run"));

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "tests/cli/directory_hash.h"
-#include "tests/cli/program.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
 
 using testing::HasSubstr;
 
-class RaceVerbTest : public ProgramTest {
+class RaceVerbTest : public CalledTest {
  protected:
   RaceVerbTest() {
     write_counting();
@@ -26,7 +26,7 @@ class RaceVerbTest : public ProgramTest {
           "  arms:\n    - name: plain\n      strategy.wire: bf16\n"
           "cluster: {forward-gflops: 1, backward-gflops: 1, update-gb-s: 5, memory-gb-s: 5}\n");
   }
-  ShellOutcome race(const std::string& arguments) const { return run("race " + arguments); }
+  ShellOutcome race(const std::string& arguments) const { return call("race " + arguments); }
 };
 
 TEST_F(RaceVerbTest, WritesTablesAndPictureAndContinues) {

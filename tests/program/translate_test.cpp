@@ -5,7 +5,8 @@
 #include <numeric>
 #include <sstream>
 
-#include "tests/cli/program.h"
+#include "base/text_files.h"
+#include "tests/program/called.h"
 
 namespace starling {
 namespace {
@@ -14,11 +15,11 @@ using testing::HasSubstr;
 
 const std::string kFixtures = STARLING_SOURCE_DIR "/tests/fixtures/models";
 
-class Translate : public ProgramTest {
+class Translate : public CalledTest {
  protected:
   Translate() { write("text", "A rock climber climbs a large rock.\n\nA dog is running on the beach.\n"); }
   std::string translate(const std::string& arguments, const std::string& model = "pre") const {
-    const ShellOutcome o = run("translate --quiet --precision f32 --model " + kFixtures + "/" + model + "/model " + arguments);
+    const ShellOutcome o = call("translate --quiet --precision f32 --model " + kFixtures + "/" + model + "/model " + arguments);
     EXPECT_EQ(o.status, 0) << o.text;
     return o.text;
   }
@@ -50,13 +51,15 @@ TEST_F(Translate, SaysWhatCutsALine) {
   std::string text;
   for (int i = 0; i < 20; ++i) text += "A man is on a street with a dog. ";
   write("long", text + "\n");
-  const ShellOutcome imported = run("import " STARLING_SOURCE_DIR "/tests/fixtures/hf/marian -o imported");
+  const ShellOutcome imported = call("import " STARLING_SOURCE_DIR "/tests/fixtures/hf/marian -o imported");
   ASSERT_EQ(imported.status, 0) << imported.text;
-  EXPECT_THAT(run("translate --quiet --model imported -i long").text,
+  EXPECT_THAT(call("translate --quiet --model imported -i long").text,
               HasSubstr("warning: 1 sentence was cut at 47 source tokens, since the model has 48 positions; use --document"));
-  EXPECT_THAT(run("translate --quiet --model imported -i long --document").text, testing::Not(HasSubstr("cut at")));
-  EXPECT_THAT(run("translate --quiet --model imported -i long --max-source-tokens 9").text,
+  EXPECT_THAT(call("translate --quiet --model imported -i long --document").text, testing::Not(HasSubstr("cut at")));
+  EXPECT_THAT(call("translate --quiet --model imported -i long --max-source-tokens 9").text,
               HasSubstr("cut at 9 source tokens; raise --max-source-tokens"));
+  EXPECT_THAT(call("tune-search --model imported --source long --target long --dry-run --length-penalties 0 --coverage-penalties 0").text,
+              HasSubstr("warning: 1 sentence was cut at 47 source tokens, since the model has 48 positions; split them"));
 }
 
 TEST_F(Translate, AlignmentsFollowTheText) {
@@ -136,7 +139,7 @@ TEST_F(Translate, SeveralModelsAreAnEnsemble) {
   std::filesystem::remove(other + "/manifest.json");
   std::filesystem::copy(STARLING_SOURCE_DIR "/tests/fixtures/marian/v.spm", other + "/vocab.spm",
                         std::filesystem::copy_options::overwrite_existing);
-  const ShellOutcome refused = run("translate -i text --model " + kFixtures + "/pre/model --model other");
+  const ShellOutcome refused = call("translate -i text --model " + kFixtures + "/pre/model --model other");
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.text, HasSubstr("have different target vocabularies"));
 }
@@ -145,27 +148,8 @@ TEST_F(Translate, SeveralModelsAreAnEnsemble) {
 TEST_F(Translate, ForbiddenPiecesAreReplaced) {
   EXPECT_NE(translate("-i text --no-repeat-ngram 1"), translate("-i text"));
   const std::string model = "translate -i text --model " + kFixtures + "/pre/model ";
-  EXPECT_THAT(run(model + "--suppress 'nowhere'").text, HasSubstr("suppress: the vocabulary has no piece 'nowhere'"));
-  EXPECT_THAT(run(model + "--suppress '</s>'").text, HasSubstr("suppress: '</s>' is the end of sentence"));
-}
-
-TEST_F(Translate, OptionsThatExcludeEachOtherAreNamed) {
-  const std::string model = "--model " + kFixtures + "/pre/model ";
-  const auto refused = [&](const std::string& arguments) {
-    const ShellOutcome o = run("translate -i text " + model + arguments);
-    EXPECT_NE(o.status, 0) << arguments;
-    return o.text;
-  };
-  EXPECT_THAT(refused("--sampling --beam 3"), HasSubstr("--beam searches, and --sampling draws"));
-  EXPECT_THAT(refused("--sampling --alignment words"),
-              HasSubstr("--alignment and --word-scores are for translations that are searched for"));
-  EXPECT_THAT(refused("--sampling --repetition-penalty 2"), HasSubstr("--sampling draws from the model's own probabilities"));
-  EXPECT_THAT(refused("--sampling --document"), HasSubstr("--sampling is for lines"));
-  EXPECT_THAT(refused("--alignment words --document"), HasSubstr("--alignment is for lines"));
-  EXPECT_THAT(refused("--sampling " + model), HasSubstr("--sampling draws from one model"));
-  EXPECT_THAT(refused("--seed 3"), HasSubstr("--sampling"));
-  EXPECT_THAT(refused("--alignment hard"), HasSubstr("--alignment"));
-  EXPECT_THAT(refused("--sampling --sampling-temperature 0"), HasSubstr("0.001"));
+  EXPECT_THAT(call(model + "--suppress 'nowhere'").text, HasSubstr("suppress: the vocabulary has no piece 'nowhere'"));
+  EXPECT_THAT(call(model + "--suppress '</s>'").text, HasSubstr("suppress: '</s>' is the end of sentence"));
 }
 
 std::vector<double> numbers(const std::string& text, char between = ' ') {
@@ -180,12 +164,12 @@ TEST_F(Translate, SentencesComeFromAMemory) {
   const std::string plain = translate("-i text");
   write("memory", "A dog is running on the beach.\tDa rennt ein Hund.\n");
   write("text2", "A dog is running on the  beach.\nA dog is standing in the sand.\n");
-  const ShellOutcome ended = run("translate --model " + kFixtures + "/pre/model -i text2 --memory memory --precision f32");
+  const ShellOutcome ended = call("translate --model " + kFixtures + "/pre/model -i text2 --memory memory --precision f32");
   EXPECT_THAT(ended.text, HasSubstr("Da rennt ein Hund."));
   EXPECT_THAT(ended.text, HasSubstr("1 line came from memory"));
   write("page", "<p><b>A dog</b> is running on the beach.</p>");
   EXPECT_EQ(translate("--document --format html -i page --memory memory"), "<p><b>Da</b> rennt ein Hund.</p>");
-  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model -i text2 --memory text2").text,
+  EXPECT_THAT(call("translate --model " + kFixtures + "/pre/model -i text2 --memory text2").text,
               HasSubstr("text2:1: no tab; a memory is a TMX file"));
 }
 
@@ -196,12 +180,10 @@ TEST_F(Translate, TermsOfAGlossaryAreThereOrMissed) {
   EXPECT_THAT(plain[0], testing::Not(HasSubstr("Frau")));
   EXPECT_EQ(with[1], plain[1]);
   const std::string model = "translate --model " + kFixtures + "/pre/model -i text2 --glossary ";
-  EXPECT_THAT(run(model + "glossary --max-length-factor 0 --max-length-offset 1").text,
+  EXPECT_THAT(call(model + "glossary --max-length-factor 0 --max-length-offset 1").text,
               HasSubstr("warning: 1 term of the glossary could not be placed"));
-  EXPECT_THAT(run(model + "text2").text, HasSubstr("text2:1: a line has a term, a tab and its translation"));
-  for (const char* other : {"--sampling", "--source-pieces", "--target-pieces"})
-    EXPECT_THAT(run(model + "glossary " + other).text, HasSubstr("--glossary is for text")) << other;
-  EXPECT_THAT(run(model + "glossary --repetition-penalty 2").text, HasSubstr("a glossary cannot be combined with repetition-penalty"));
+  EXPECT_THAT(call(model + "text2").text, HasSubstr("text2:1: a line has a term, a tab and its translation"));
+  EXPECT_THAT(call(model + "glossary --repetition-penalty 2").text, HasSubstr("a glossary cannot be combined with repetition-penalty"));
 }
 
 TEST_F(Translate, EachLineMayHaveABeginning) {
@@ -211,7 +193,7 @@ TEST_F(Translate, EachLineMayHaveABeginning) {
   write("sources", "A rock climber climbs a large rock.\n\nA dog is running on the beach.\n"), write("prefixes", "\n\nEin Hund im\n");
   EXPECT_EQ(lines(translate("-i sources --prefix-file prefixes")), begun);
   write("prefixes", "x\n");
-  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model -i sources --prefix-file prefixes").text,
+  EXPECT_THAT(call("translate --model " + kFixtures + "/pre/model -i sources --prefix-file prefixes").text,
               HasSubstr("prefixes: 1 beginning for more lines of input"));
   ASSERT_EQ(begun.size(), 3u);
   EXPECT_EQ(begun[0], lines(plain)[0]);
@@ -219,14 +201,14 @@ TEST_F(Translate, EachLineMayHaveABeginning) {
   EXPECT_TRUE(begun[2].starts_with("Ein Hund im")) << begun[2];
   EXPECT_EQ(numbers(fields(lines(translate("-i tsv --tsv --word-scores pieces"))[2])[1].substr(11))[0], 0) << "a beginning is given";
   write("long", "A dog\t" + std::string(6000, 'x') + "\n");
-  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model --tsv -i long").text,
+  EXPECT_THAT(call("translate --model " + kFixtures + "/pre/model --tsv -i long").text,
               HasSubstr("beginnings of 1 translation were cut at"));
   // However few tokens are read, what all lines begin with stays whole and hidden.
   write("short", "A dog\tEin\n"), write("source", "A dog\n");
   const std::string few = " --max-source-tokens 1 --target-pieces --target-prefix 'u n e'";
   EXPECT_EQ(lines(translate("-i short --tsv" + few))[0], lines(translate("-i source" + few))[0]);
   write("odd", "A dog\tEin\nno tab\n");
-  EXPECT_THAT(run("translate --model " + kFixtures + "/pre/model --tsv -i odd").text, HasSubstr("odd:2: no tab instead of one"));
+  EXPECT_THAT(call("translate --model " + kFixtures + "/pre/model --tsv -i odd").text, HasSubstr("odd:2: no tab instead of one"));
 }
 
 TEST_F(Translate, AnEmptyValueIsAValue) {
@@ -249,8 +231,8 @@ TEST_F(Translate, ReadsAndWritesPieces) {
   EXPECT_EQ(joined, plain);
   const std::string model = " --model " + kFixtures + "/pre/model ";
   write("plain", plain);
-  ASSERT_EQ(run("score --tokens" + model + "--source text --target plain -o scores").status, 0);
-  ASSERT_EQ(run("score --tokens" + model + "--source text --target text -o of-sources").status, 0);  // the vocabulary is joint
+  ASSERT_EQ(call("score --tokens" + model + "--source text --target plain -o scores").status, 0);
+  ASSERT_EQ(call("score --tokens" + model + "--source text --target text -o of-sources").status, 0);  // the vocabulary is joint
   const auto column = [&](const std::string& file, bool pieces) {
     std::string text;
     for (const std::string& line : lines(read_text_file(path(file)))) {
@@ -262,17 +244,17 @@ TEST_F(Translate, ReadsAndWritesPieces) {
   write("source.pieces", column("of-sources", true));
   write("target.pieces", column("scores", true));
   EXPECT_EQ(translate("-i source.pieces --source-pieces"), plain);
-  ASSERT_EQ(run("score --pieces" + model + "--source source.pieces --target target.pieces -o again").status, 0);
+  ASSERT_EQ(call("score --pieces" + model + "--source source.pieces --target target.pieces -o again").status, 0);
   EXPECT_EQ(column("again", false), column("scores", false));
 }
 
 TEST_F(Translate, TextInPlaceOfPiecesIsNoticed) {
   const std::string model = " --quiet --model " + kFixtures + "/pre/model ", warned = "warning: with --source-pieces the input is pieces";
-  EXPECT_THAT(run("translate -i text --source-pieces" + model).text, HasSubstr(warned));
-  EXPECT_THAT(run("score --source text --target text --pieces --model " + kFixtures + "/pre/model").text,
+  EXPECT_THAT(call("translate -i text --source-pieces" + model).text, HasSubstr(warned));
+  EXPECT_THAT(call("score --source text --target text --pieces --model " + kFixtures + "/pre/model").text,
               HasSubstr("warning: with --pieces the input is pieces"));
   write("pieces", "\u2581A \u2581dog\n");
-  EXPECT_THAT(run("translate -i pieces --source-pieces" + model).text, testing::Not(HasSubstr("warning")));
+  EXPECT_THAT(call("translate -i pieces --source-pieces" + model).text, testing::Not(HasSubstr("warning")));
 }
 
 TEST_F(Translate, WordScoresSumUpToTheLogProbability) {
@@ -305,7 +287,7 @@ TEST_F(Translate, ModelsOfAnEnsembleHaveWeights) {
   const std::string first = translate("-i text"), second = translate("-i text", "post");
   EXPECT_EQ(translate(two + "--weights 1,0"), first);
   EXPECT_EQ(translate(two + "--weights 0,2"), second);
-  EXPECT_THAT(run("translate -i text --weights 1 --model " + kFixtures + "/pre/model " + two).text,
+  EXPECT_THAT(call("translate -i text --weights 1 --model " + kFixtures + "/pre/model " + two).text,
               HasSubstr("--weights has 1 for 2 --model"));
 }
 
@@ -316,7 +298,7 @@ TEST_F(Translate, PatienceBelowOneLeavesTheBeam) {
 TEST_F(Translate, NBestListsAreScoredAgain) {
   write("list", translate("-i text --n-best 3 --word-scores words"));
   const std::string model = " --model " + kFixtures + "/pre/model ";
-  ASSERT_EQ(run("score --n-best list --n-best-feature Again --source text -o again" + model).status, 0);
+  ASSERT_EQ(call("score --n-best list --n-best-feature Again --source text -o again" + model).status, 0);
   const std::vector<std::string> before = lines(read_text_file(path("list"))), after = lines(read_text_file(path("again")));
   ASSERT_EQ(after.size(), before.size());
   const std::vector<std::string> sources = {"A rock climber climbs a large rock.", "", "A dog is running on the beach."};
@@ -331,20 +313,20 @@ TEST_F(Translate, NBestListsAreScoredAgain) {
     of_list += sources.at(std::stoul(was[0])) + "\n", texts += was[1] + "\n";
   }
   write("of-list", of_list), write("texts", texts);  // the same pairs, scored as lines
-  ASSERT_EQ(run("score --source of-list --target texts -o plain-scores" + model).status, 0);
+  ASSERT_EQ(call("score --source of-list --target texts -o plain-scores" + model).status, 0);
   const std::vector<std::string> plain = lines(read_text_file(path("plain-scores")));
   for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(fields(after[i])[3].substr(fields(after[i])[3].find(" Again= ") + 8), plain.at(i));
   // A text with bars of its own is scored whole.
   write("bars", "0 ||| Ein ||| Hund ||| 0-0 1-1 ||| F0= -1 ||| -1\n2 ||| a ||| b ||| WordScores= -1 -2 ||| -1.5 ||| -1\n");
   write("of-bars", sources[0] + "\n" + sources[2] + "\n"), write("bar-texts", "Ein ||| Hund\na ||| b\n");
-  ASSERT_EQ(run("score --n-best bars --source text -o bar-scores" + model).status, 0);
-  ASSERT_EQ(run("score --source of-bars --target bar-texts -o bar-plain" + model).status, 0);
+  ASSERT_EQ(call("score --n-best bars --source text -o bar-scores" + model).status, 0);
+  ASSERT_EQ(call("score --source of-bars --target bar-texts -o bar-plain" + model).status, 0);
   const std::vector<std::string> scored = lines(read_text_file(path("bar-scores"))), whole = lines(read_text_file(path("bar-plain")));
   ASSERT_EQ(scored.size(), 2u);
   EXPECT_EQ(scored[0], "0 ||| Ein ||| Hund ||| 0-0 1-1 ||| F0= -1 Score= " + whole.at(0) + " ||| -1");
   EXPECT_EQ(scored[1], "2 ||| a ||| b ||| WordScores= -1 -2 ||| -1.5 Score= " + whole.at(1) + " ||| -1");
   write("wrong", "0 ||| Ein Hund ||| F0= -1 ||| -1\n7 ||| Ein Hund ||| F0= -1 ||| -1\n");
-  EXPECT_THAT(run("score --n-best wrong --source text" + model).text, HasSubstr("wrong:2: sentence 7, but the source has 3 lines"));
+  EXPECT_THAT(call("score --n-best wrong --source text" + model).text, HasSubstr("wrong:2: sentence 7, but the source has 3 lines"));
 }
 
 }  // namespace
