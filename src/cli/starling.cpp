@@ -38,6 +38,8 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& arguments) {
   add_import(app);
   add_export(app);
   add_listed(app, kBench);
+  add_align(app);
+  add_clean(app);
   add_demo_corpus(app);
   add_manual(app);
 }

@@ -1,4 +1,5 @@
 // The verb `starling train`: runs as a single process, or as one of several that mpirun or srun started.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -76,6 +77,10 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
       throw ConfigError(
           fmt::format("no training corpus is named; to continue the run in {}: starling train {}", config.train.output, record));
     require_data(config, true);
+    if (std::any_of(config.named.begin(), config.named.end(), [](const std::string& key) { return key.starts_with("clean."); }))
+      throw ConfigError(
+          "clean: training takes its text as it is; run 'starling clean' with this configuration first, then train with the "
+          "train.yml that it writes");
     const bool first = world.comm->rank() == 0;
     const StopNote note(first ? fmt::format("stopped before the first update; what is complete is kept in {}, and the same command goes on",
                                             config.train.output)

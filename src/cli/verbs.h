@@ -21,6 +21,8 @@ void add_average(CLI::App& app);
 void add_quantize(CLI::App& app);
 void add_import(CLI::App& app);
 void add_export(CLI::App& app);
+void add_align(CLI::App& app);
+void add_clean(CLI::App& app);
 void add_demo_corpus(CLI::App& app);
 void add_manual(CLI::App& app);
 

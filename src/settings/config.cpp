@@ -80,6 +80,7 @@ std::vector<ConfigSection> sections_of(Config& c, CorpusShorthand& shorthand) {
     for (ConfigSection& section : config_sections(name, help, part)) all.push_back(std::move(section));
   };
   add("data", "Training text", data);
+  add("clean", "What `starling clean` keeps of data.train", c.clean);
   add("vocab", "Subword vocabulary (SentencePiece)", c.vocab);
   add("model", "Architecture", model);
   add("train", "Optimization, run directory and limits", c.train);

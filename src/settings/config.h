@@ -12,6 +12,7 @@
 
 #include "backend/device_choice.h"
 #include "base/files.h"
+#include "cleaning/options.h"
 #include "comm/mesh.h"
 #include "config/config.h"
 #include "data/corpus.h"
@@ -291,6 +292,7 @@ struct Config {
   std::set<std::string> named;
   DataOptions data;
   Languages languages;  // of section data
+  CleanOptions clean;   // for the verb `clean`
   VocabConfig vocab;
   ModelConfig model;
   std::vector<std::string> model_for;  // key model.for: programs, as words

@@ -1,0 +1,125 @@
+#include "alignment/align_files.h"
+
+#include <optional>
+
+#include "base/ordered_pipeline.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kAlignedBlock = 500;  // pairs that a thread aligns at a time
+
+struct AlignedBlock {
+  struct Pair {
+    std::string source, target;
+    Links links;
+    double log_probability = 0;
+  };
+  std::vector<Pair> pairs;
+  double read = 0;  // share of the text
+};
+
+Links exchanged(Links links) {
+  for (auto& [s, t] : links) std::swap(s, t);
+  return links;
+}
+
+int64_t count_pairs(const CorpusFiles& text) {
+  PairReader reader(text);
+  int64_t count = 0;
+  for (std::string_view s, t; reader.next(s, t);) ++count;
+  return count;
+}
+
+// What both directions are trained on, and with what they know words again.
+class Directions {
+ public:
+  Directions(const AlignJob& job, int64_t pairs, const Say& say) : job_(job) {
+    std::vector<SentencePair> text, reverse;
+    PairReader reader(job.text);
+    std::string_view s, t;
+    const int64_t asked = std::min(job.sample, pairs);
+    for (int64_t i = 0; reader.next(s, t); ++i) {
+      if ((i + 1) * asked / pairs == i * asked / pairs) continue;
+      SentencePair pair{source_.add(parts(s, true)), target_.add(parts(t, false))};
+      if (!pair.source.empty() && !pair.target.empty()) text.push_back(std::move(pair));
+    }
+    sampled = std::ssize(text);
+    if (text.empty()) throw ConfigError(fmt::format("{}: has no pair with words on both sides; give text to align", job.text.name()));
+    const auto told = [&](const char* direction) {
+      return [&say, direction, i = 0](const AlignerStatistics& statistics) mutable {
+        say(fmt::format("{}, iteration {}: {:.4f} bits a word, {:.1f} % without a partner, tension {:.3f}", direction, ++i, statistics.bits,
+                        100 * statistics.null_share, statistics.tension));
+      };
+    };
+    if (job.symmetrisation != Symmetrisation::reverse) forward_.emplace(text, job.aligner, told("forward"));
+    for (SentencePair& pair : text) std::swap(pair.source, pair.target);
+    if (job.symmetrisation != Symmetrisation::forward) reverse_.emplace(text, job.aligner, told("reverse"));
+  }
+
+  void align(AlignedBlock::Pair& pair) const {
+    const std::vector<LinePart> source = parts(pair.source, true), target = parts(pair.target, false);
+    const SentencePair ids{source_.known(source), target_.known(target)}, swapped{ids.target, ids.source};
+    const Links forward = forward_ ? forward_->links(ids) : Links(), reverse = reverse_ ? exchanged(reverse_->links(swapped)) : Links();
+    pair.links = positions_of(symmetrised(forward, reverse, job_.symmetrisation), source, target);
+    if (forward_) pair.log_probability += forward_->log_probability(ids);
+    if (reverse_) pair.log_probability += reverse_->log_probability(swapped);
+    if (forward_ && reverse_) pair.log_probability /= 2;
+  }
+
+  int64_t sampled = 0;
+
+ private:
+  std::vector<LinePart> parts(std::string_view line, bool source) const {
+    return line_parts(line, job_.parts, source ? job_.source_vocabulary : job_.target_vocabulary);
+  }
+  const AlignJob& job_;
+  PartNumbers source_, target_;
+  std::optional<Aligner> forward_, reverse_;
+};
+
+}  // namespace
+
+AlignedText align_files(const AlignJob& job, const TaskScreen& screen, const Say& say,
+                        const std::function<void(const Links& links, double log_probability)>& take) {
+  AlignedText result;
+  result.pairs = count_pairs(job.text);
+  const Directions directions(job, std::max<int64_t>(result.pairs, 1), say);
+  result.sampled = directions.sampled;
+  TaskProgress progress("align", screen);
+  PairReader reader(job.text);
+  int64_t read = 0, done = 0;
+  run_in_order<AlignedBlock>({.make =
+                                  [&](AlignedBlock& block) {
+                                    block.pairs.clear();
+                                    std::string_view s, t;
+                                    while (block.pairs.size() < kAlignedBlock && reader.next(s, t))
+                                      block.pairs.push_back({std::string(s), std::string(t), {}, 0});
+                                    read += std::ssize(block.pairs);
+                                    block.read = static_cast<double>(read) / static_cast<double>(result.pairs);
+                                    return !block.pairs.empty();
+                                  },
+                              .work =
+                                  [&](AlignedBlock& block) {
+                                    for (AlignedBlock::Pair& pair : block.pairs) directions.align(pair);
+                                  },
+                              .take =
+                                  [&](AlignedBlock& block) {
+                                    for (const AlignedBlock::Pair& pair : block.pairs) {
+                                      result.links += std::ssize(pair.links);
+                                      take(pair.links, pair.log_probability);
+                                    }
+                                    done += std::ssize(block.pairs);
+                                    if (progress.due()) progress.count(done, result.pairs, "pairs");
+                                  }},
+                             job.aligner.threads, static_cast<size_t>(4 * job.aligner.threads + 2));
+  return result;
+}
+
+std::string links_line(const Links& links) {
+  std::string line;
+  for (const auto& [s, t] : links) line += fmt::format("{}{}-{}", line.empty() ? "" : " ", s, t);
+  return line;
+}
+
+}  // namespace starling

@@ -1,0 +1,37 @@
+// Aligns the words of a text in files: trains in both directions on a sample of it, then aligns all of it, in order.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "alignment/aligner.h"
+#include "alignment/linked_text.h"
+#include "alignment/symmetrise.h"
+#include "base/task_progress.h"
+#include "data/corpus.h"
+
+namespace starling {
+
+struct AlignJob {
+  CorpusFiles text;
+  AlignedParts parts = AlignedParts::words;
+  const Vocabulary *source_vocabulary = nullptr, *target_vocabulary = nullptr;  // for pieces
+  AlignerOptions aligner;
+  Symmetrisation symmetrisation = Symmetrisation::grow_diag_final_and;
+  int64_t sample = 2000000;  // pairs to train on, spread evenly
+};
+
+struct AlignedText {
+  int64_t pairs = 0, sampled = 0, links = 0;
+};
+
+// Calls `take` for each pair in order with its links, and the mean of both directions of the log-probability of a word, nats: how parallel
+// it is. The result does not depend on the number of threads. Throws what PairReader does, and ConfigError for a text without pairs.
+AlignedText align_files(const AlignJob& job, const TaskScreen& screen, const Say& say,
+                        const std::function<void(const Links& links, double log_probability)>& take);
+
+// Returns links as a line of a file of them.
+std::string links_line(const Links& links);
+
+}  // namespace starling

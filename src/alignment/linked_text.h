@@ -1,0 +1,42 @@
+// The parts of a line that are aligned, and the positions that links of them are written with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "alignment/word_pairs.h"
+#include "text/links.h"
+#include "text/vocabulary.h"
+
+namespace starling {
+
+// spaces: what stands between spaces, as it is. words: the same in lower case, with the marks before and after each word as parts of their
+// own; positions are those of the words. pieces: of a vocabulary.
+enum class AlignedParts : uint8_t { words, spaces, pieces };
+constexpr auto words(AlignedParts) { return std::array{"words", "spaces", "pieces"}; }
+
+struct LinePart {
+  std::string text;
+  int32_t position = 0;  // of the word that it is part of, or its own
+};
+std::vector<LinePart> line_parts(std::string_view line, AlignedParts parts, const Vocabulary* vocabulary);
+
+// Numbers of parts, from 1.
+class PartNumbers {
+ public:
+  // Returns the numbers of the parts; new ones get the next number.
+  WordIds add(const std::vector<LinePart>& parts);
+  // The same, but new ones get a number that no text has.
+  WordIds known(const std::vector<LinePart>& parts) const;
+
+ private:
+  std::unordered_map<std::string, uint32_t> numbers_;
+};
+
+// Returns links between parts as links between their positions, each once, in the order of their first.
+Links positions_of(const Links& links, const std::vector<LinePart>& source, const std::vector<LinePart>& target);
+
+}  // namespace starling

@@ -1,0 +1,44 @@
+#include "alignment/word_pairs.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kPart = size_t{1} << 24;  // occurrences that are sorted together
+
+void sort_once(std::vector<uint64_t>& pairs) {
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+}
+
+}  // namespace
+
+WordPairs::WordPairs(std::span<const SentencePair> text) {
+  std::vector<uint64_t> all, part;
+  const auto add = [&] {
+    sort_once(part);
+    std::vector<uint64_t> merged;
+    merged.reserve(all.size() + part.size());
+    std::set_union(all.begin(), all.end(), part.begin(), part.end(), std::back_inserter(merged));
+    all.swap(merged);
+    part.clear();
+  };
+  uint32_t last = kNullWord;
+  for (const SentencePair& pair : text) {
+    for (const uint32_t t : pair.target) {
+      part.push_back(t);  // with the null word
+      for (const uint32_t s : pair.source) part.push_back(uint64_t{s} << 32 | t);
+    }
+    for (const uint32_t s : pair.source) last = std::max(last, s);
+    if (part.size() > kPart) add();
+  }
+  add();
+  begins_.assign(size_t{last} + 2, 0);
+  targets_.reserve(all.size());
+  for (const uint64_t pair : all) {
+    ++begins_[(pair >> 32) + 1];
+    targets_.push_back(static_cast<uint32_t>(pair));
+  }
+  for (size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
+}
+
+}  // namespace starling

@@ -1,0 +1,24 @@
+// One side of a pair, decoded and divided into words once for all that is measured of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/unicode.h"
+
+namespace starling {
+
+class JudgedSide {
+ public:
+  explicit JudgedSide(std::string_view utf8) : text(utf8), characters(decode_utf8(utf8)), words(split_on_space(characters)) {}
+  JudgedSide(const JudgedSide&) = delete;  // the words point into the characters
+  JudgedSide& operator=(const JudgedSide&) = delete;
+
+  const std::string_view text;  // valid UTF-8
+  const std::u32string characters;
+  const std::vector<std::u32string_view> words;  // maximal runs without white space
+  double length() const { return static_cast<double>(characters.size()); }
+};
+
+}  // namespace starling

@@ -1,0 +1,47 @@
+// What a cleaning did, as text and as JSON.
+#include <nlohmann/json.hpp>
+
+#include "base/counted.h"
+#include "base/quotes.h"
+#include "cleaning/cleaner.h"
+
+namespace starling {
+namespace {
+
+double percent(int64_t part, int64_t all) { return all == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(all); }
+
+}  // namespace
+
+std::string clean_text(const CleanReport& report) {
+  std::string text;
+  for (const CorpusCleaning& c : report.corpora) {
+    text += fmt::format("{}: {} of {} kept ({:.1f} %)\n", printable(c.name), c.kept, counted(c.pairs, "pair"), percent(c.kept, c.pairs));
+    for (size_t i = 0; i < kRepairs; ++i)
+      if (c.repaired[i] > 0) text += fmt::format("  repaired {:<14} {:>9} sides\n", word(static_cast<Repair>(i)), c.repaired[i]);
+    for (size_t r = 0; r < kRules; ++r)
+      if (c.dropped[r] > 0)
+        text += fmt::format("  dropped  {:<14} {:>9} pairs, {:5.2f} %, of which {} by this rule alone\n", word(static_cast<Rule>(r)),
+                            c.dropped[r], percent(c.dropped[r], c.pairs), c.alone[r]);
+  }
+  return text;
+}
+
+std::string clean_json(const CleanReport& report) {
+  nlohmann::ordered_json json;
+  json["seconds"] = report.seconds;
+  for (const CorpusCleaning& c : report.corpora) {
+    nlohmann::ordered_json corpus = {
+        {"corpus", c.name}, {"kept_file", c.kept_file}, {"pairs", c.pairs}, {"kept", c.kept}, {"usual_ratio", c.usual_ratio}};
+    for (size_t i = 0; i < kRepairs; ++i) corpus["repaired_sides"][std::string(word(static_cast<Repair>(i)))] = c.repaired[i];
+    for (size_t r = 0; r < kRules; ++r) {
+      nlohmann::ordered_json rule = {{"dropped", c.dropped[r]}, {"alone", c.alone[r]}};
+      for (const CleanExample& e : c.examples[r])
+        rule["examples"].push_back({{"line", e.line}, {"alone", e.alone}, {"source", e.source}, {"target", e.target}});
+      corpus["rules"][std::string(word(static_cast<Rule>(r)))] = rule;
+    }
+    json["corpora"].push_back(corpus);
+  }
+  return json.dump(1) + "\n";
+}
+
+}  // namespace starling

@@ -1,0 +1,108 @@
+// The verb `starling align`: links between the words of parallel text (docs/guides/alignment.md).
+#include <optional>
+
+#include "alignment/align_files.h"
+#include "base/affinity.h"
+#include "base/counted.h"
+#include "base/messages.h"
+#include "base/stop_note.h"
+#include "cli/verbs.h"
+#include "config/words.h"
+#include "storage/outputs.h"
+#include "storage/result_file.h"
+
+namespace starling {
+namespace {
+
+struct AlignArguments {
+  AlignJob job;
+  std::string output = "-", scores, vocabulary, source_vocabulary, target_vocabulary;
+  int threads = 0;
+  bool model1 = false, quiet = false;
+};
+
+void run_align(AlignArguments& a) {
+  require_files(a.job.text);
+  std::vector<NamedPath> inputs;
+  for (const std::string& path : {a.job.text.source, a.job.text.target, a.job.text.tsv})
+    if (!path.empty()) inputs.push_back({"the text", path});
+  for (const NamedPath& output : {NamedPath{"--output", a.output}, NamedPath{"--scores", a.scores}}) {
+    if (output.path.empty()) continue;
+    refuse_own_input(output, inputs);
+    refuse_run_files(output);
+  }
+  if (a.source_vocabulary.empty()) a.source_vocabulary = a.vocabulary;
+  if (a.target_vocabulary.empty()) a.target_vocabulary = a.vocabulary;
+  std::optional<Vocabulary> source, target;
+  if (a.job.parts == AlignedParts::pieces) {
+    if (a.source_vocabulary.empty() || a.target_vocabulary.empty())
+      throw ConfigError("--parts pieces needs the vocabulary of the model; name it with --vocab, such as run/vocab.spm");
+    a.job.source_vocabulary = &source.emplace(Vocabulary::load(a.source_vocabulary));
+    a.job.target_vocabulary = &target.emplace(Vocabulary::load(a.target_vocabulary));
+  } else if (!a.source_vocabulary.empty() || !a.target_vocabulary.empty()) {
+    throw ConfigError("--vocab is for --parts pieces; add that, or leave --vocab out");
+  }
+  a.job.aligner.diagonal = !a.model1;
+  a.job.aligner.threads = a.threads > 0 ? a.threads : usable_cores();
+  ResultFile links(a.output), scores(a.scores.empty() ? "-" : a.scores);
+  StopNote note(links.stopped("pairs", 0));
+  const auto say = [&](const std::string& line) {
+    if (!a.quiet) tell("{}\n", line);
+  };
+  int64_t written = 0;
+  const AlignedText text = align_files(a.job, a.quiet ? TaskScreen() : standard_error_screen(), say, [&](const Links& found, double score) {
+    ++written;
+    links.stream() << links_line(found) << '\n';
+    links.flush(written);
+    if (a.scores.empty()) return;
+    scores.stream() << fmt::format("{:.6g}\n", score);
+    scores.flush(written);
+  });
+  links.close();
+  if (!a.scores.empty()) scores.close();
+  say(fmt::format("{}, {}; trained on {}", counted(text.pairs, "pair"), counted(text.links, "link"), counted(text.sampled, "pair")));
+}
+
+}  // namespace
+
+void add_align(CLI::App& app) {
+  CLI::App* const verb = app.add_subcommand("align", "link the words of parallel text, for guided alignment (docs/guides/alignment.md)");
+  const auto a = std::make_shared<AlignArguments>();
+  AlignJob& job = a->job;
+  verb->add_option("--source", job.text.source, "source text, one sentence a line (plain, .gz, .zst)");
+  verb->add_option("--target", job.text.target, "its translation");
+  verb->add_option("--tsv", job.text.tsv, "in place of both: one file, source and target separated by a tab; or a .tmx or .csv file");
+  verb->add_option("-o,--output", a->output, "where links go, pairs source-target of positions from 0; - = standard output")
+      ->capture_default_str();
+  verb->add_option("--scores", a->scores,
+                   "also write how parallel each pair is: the mean log-probability of a word, nats, of both directions");
+  verb->add_option_function<std::string>(
+          "--parts", [a](const std::string& word) { a->job.parts = from_word<AlignedParts>(word); },
+          "what is aligned: words (in lower case, marks apart), spaces (what stands between them, as it is), "
+          "pieces (of --vocab)")
+      ->check(CLI::IsMember({"words", "spaces", "pieces"}))
+      ->default_str("words");
+  verb->add_option("--vocab", a->vocabulary, "SentencePiece model of both sides, for pieces");
+  verb->add_option("--source-vocab", a->source_vocabulary, "of the source; default: --vocab");
+  verb->add_option("--target-vocab", a->target_vocabulary, "of the target; default: --vocab");
+  constexpr auto kHow = words(Symmetrisation{});
+  verb->add_option_function<std::string>(
+          "--symmetrise", [a](const std::string& word) { a->job.symmetrisation = from_word<Symmetrisation>(word); },
+          "how both directions are put together: grow-diag-final-and, grow-diag-final, grow-diag, intersect, "
+          "union, forward, reverse")
+      ->check(CLI::IsMember(std::vector<std::string>(kHow.begin(), kHow.end())))
+      ->default_str(kHow.front());
+  verb->add_option("--sample", job.sample, "pairs to train on, spread over the text; all are aligned")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->capture_default_str();
+  verb->add_option("--iterations", job.aligner.iterations, "passes over these pairs, the last of which only aligns")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_flag("--model1", a->model1, "IBM model 1, without fast_align's prior for the diagonal");
+  verb->add_flag("--as-fast-align", job.aligner.slips, "compute the prior's tension with fast_align's slips, to get its numbers");
+  verb->add_option("--threads", a->threads, "0 = all cores this process may use; they do not change the links")->check(CLI::Range(0, 4096));
+  verb->add_flag("--quiet", a->quiet, "say nothing but errors");
+  verb->callback([a] { run_align(*a); });
+}
+
+}  // namespace starling

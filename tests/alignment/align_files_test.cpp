@@ -1,0 +1,88 @@
+// Alignment of files: which parts are aligned, and that sampling and threads keep order and positions.
+#include "alignment/align_files.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "tests/own_directory.h"
+
+namespace starling {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+std::vector<std::pair<std::string, int32_t>> parts(std::string_view line, AlignedParts how) {
+  std::vector<std::pair<std::string, int32_t>> all;
+  for (const LinePart& part : line_parts(line, how, nullptr)) all.emplace_back(part.text, part.position);
+  return all;
+}
+
+TEST(LineParts, AreWordsWithTheirMarksApart) {
+  EXPECT_THAT(parts("“Hello,” SHE said - 12.5 %!", AlignedParts::words),
+              ElementsAre(Pair("“", 0), Pair("hello", 0), Pair(",", 0), Pair("”", 0), Pair("she", 1), Pair("said", 2), Pair("-", 3),
+                          Pair("12.5", 4), Pair("%", 5), Pair("!", 5)));
+  EXPECT_THAT(parts("“Hello,”  SHE", AlignedParts::spaces), ElementsAre(Pair("“Hello,”", 0), Pair("SHE", 1)));
+  EXPECT_THAT(parts(" \t", AlignedParts::words), ElementsAre());
+}
+
+TEST(LineParts, LinksOfPartsAreThoseOfTheirWords) {
+  const std::vector<LinePart> source = line_parts("Yes, well.", AlignedParts::words, nullptr),
+                              target = line_parts("Ja, gut.", AlignedParts::words, nullptr);
+  EXPECT_EQ(positions_of({{0, 0}, {1, 1}, {2, 2}, {3, 3}}, source, target), (Links{{0, 0}, {1, 1}}));
+}
+
+class AlignFiles : public testing::Test {
+ protected:
+  AlignFiles() {
+    std::ifstream tiny(STARLING_SOURCE_DIR "/tests/fixtures/alignment/tiny.txt");
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(tiny, line);) lines.push_back(line);
+    std::ofstream file(own_.file("text.tsv"));
+    for (int i = 0; i < 100; ++i)
+      for (const std::string& line : lines)
+        file << line.substr(0, line.find(" ||| ")) << "\t" << line.substr(line.find(" ||| ") + 5) << "\n";
+    job_.text.tsv = own_.file("text.tsv");
+    job_.parts = AlignedParts::spaces;
+  }
+  std::vector<std::string> aligned(AlignedText* text = nullptr) {
+    std::vector<std::string> all;
+    const AlignedText result = align_files(
+        job_, {}, [](const std::string&) {},
+        [&](const Links& links, double score) { all.push_back(links_line(links) + fmt::format(" {:.9g}", score)); });
+    if (text) *text = result;
+    return all;
+  }
+  const OwnDirectory own_;
+  AlignJob job_;
+};
+
+TEST_F(AlignFiles, AlignsEveryPairInOrderWithAnyNumberOfThreads) {
+  AlignedText text;
+  const std::vector<std::string> one = aligned(&text);
+  EXPECT_EQ(text.pairs, 1800);
+  EXPECT_EQ(text.sampled, 1800);
+  ASSERT_EQ(one.size(), 1800u);
+  EXPECT_TRUE(one[4].starts_with("0-0 1-1 2-2 ")) << one[4];
+  for (size_t i = 18; i < one.size(); ++i) EXPECT_EQ(one[i], one[i - 18]);
+  job_.aligner.threads = 3;
+  EXPECT_EQ(aligned(), one);
+}
+
+TEST_F(AlignFiles, TrainsOnASampleSpreadOverTheText) {
+  job_.sample = 180;
+  AlignedText text;
+  EXPECT_EQ(aligned(&text).size(), 1800u);
+  EXPECT_EQ(text.sampled, 180);
+  EXPECT_GT(text.links, 1800);
+}
+
+TEST_F(AlignFiles, ATextWithoutWordsIsRefused) {
+  std::ofstream(own_.file("empty.tsv")) << "\t\n\tx\n";
+  job_.text.tsv = own_.file("empty.tsv");
+  EXPECT_THROW(aligned(), ConfigError);
+}
+
+}  // namespace
+}  // namespace starling

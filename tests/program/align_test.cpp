@@ -1,0 +1,37 @@
+// `starling align` as users start it.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "base/files.h"
+#include "tests/program/called.h"
+
+namespace starling {
+namespace {
+
+using testing::HasSubstr;
+
+class AlignVerb : public CalledTest {};
+
+TEST_F(AlignVerb, WritesLinksThatTrainingReads) {
+  write_counting();  // the same words backwards
+  ShellOutcome o = call("align --source a --target b --model1 -o links --scores scores --iterations 10");
+  ASSERT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(o.text, HasSubstr("300 pairs, 1200 links; trained on 300 pairs"));
+  ASSERT_EQ(call("align --source a --target b --model1 --iterations 10 --quiet --threads 1 -o again").text, "");
+  const auto files = real_file_system();
+  EXPECT_EQ(files->read_file(path("links")), files->read_file(path("again")));
+  EXPECT_THAT(files->read_file(path("links")), testing::StartsWith("0-3 1-2 2-1 3-0\n"));
+  const std::string scores = files->read_file(path("scores"));
+  EXPECT_EQ(std::count(scores.begin(), scores.end(), '\n'), 300);
+  o = call(
+      "train --data.source a --data.target b --data.alignment links --train.output run --vocab.size 30 --model.preset transformer-tiny "
+      "--train.max-steps 2 --train.threads 1");
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_THAT(call("align --source a --target b --parts pieces").text, HasSubstr("name it with --vocab"));
+  EXPECT_THAT(call("align --source a --target b -o a").text, HasSubstr("--output"));
+  EXPECT_THAT(call("align --source a").text, HasSubstr("lacks its other side"));
+}
+
+}  // namespace
+}  // namespace starling
