@@ -35,13 +35,13 @@ int64_t count_pairs(const CorpusFiles& text) {
 class Directions {
  public:
   Directions(const AlignJob& job, int64_t pairs, const Say& say) : job_(job) {
-    std::vector<SentencePair> text, reverse;
+    std::vector<NumberedPair> text, reverse;
     PairReader reader(job.text);
     std::string_view s, t;
     const int64_t asked = std::min(job.sample, pairs);
     for (int64_t i = 0; reader.next(s, t); ++i) {
       if ((i + 1) * asked / pairs == i * asked / pairs) continue;
-      SentencePair pair{source_.add(parts(s, true)), target_.add(parts(t, false))};
+      NumberedPair pair{source_.add(parts(s, true)), target_.add(parts(t, false))};
       if (!pair.source.empty() && !pair.target.empty()) text.push_back(std::move(pair));
     }
     sampled = std::ssize(text);
@@ -53,13 +53,13 @@ class Directions {
       };
     };
     if (job.symmetrisation != Symmetrisation::reverse) forward_.emplace(text, job.aligner, told("forward"));
-    for (SentencePair& pair : text) std::swap(pair.source, pair.target);
+    for (NumberedPair& pair : text) std::swap(pair.source, pair.target);
     if (job.symmetrisation != Symmetrisation::forward) reverse_.emplace(text, job.aligner, told("reverse"));
   }
 
   void align(AlignedBlock::Pair& pair) const {
     const std::vector<LinePart> source = parts(pair.source, true), target = parts(pair.target, false);
-    const SentencePair ids{source_.known(source), target_.known(target)}, swapped{ids.target, ids.source};
+    const NumberedPair ids{source_.known(source), target_.known(target)}, swapped{ids.target, ids.source};
     const Links forward = forward_ ? forward_->links(ids) : Links(), reverse = reverse_ ? exchanged(reverse_->links(swapped)) : Links();
     pair.links = positions_of(symmetrised(forward, reverse, job_.symmetrisation), source, target);
     if (forward_) pair.log_probability += forward_->log_probability(ids);
@@ -80,9 +80,9 @@ class Directions {
 
 }  // namespace
 
-AlignedText align_files(const AlignJob& job, const TaskScreen& screen, const Say& say,
-                        const std::function<void(const Links& links, double log_probability)>& take) {
-  AlignedText result;
+AlignedCounts align_files(const AlignJob& job, const TaskScreen& screen, const Say& say,
+                          const std::function<void(const Links& links, double log_probability)>& take) {
+  AlignedCounts result;
   result.pairs = count_pairs(job.text);
   const Directions directions(job, std::max<int64_t>(result.pairs, 1), say);
   result.sampled = directions.sampled;

@@ -22,14 +22,14 @@ struct AlignJob {
   int64_t sample = 2000000;  // pairs to train on, spread evenly
 };
 
-struct AlignedText {
+struct AlignedCounts {
   int64_t pairs = 0, sampled = 0, links = 0;
 };
 
 // Calls `take` for each pair in order with its links, and the mean of both directions of the log-probability of a word, nats: how parallel
 // it is. The result does not depend on the number of threads. Throws what PairReader does, and ConfigError for a text without pairs.
-AlignedText align_files(const AlignJob& job, const TaskScreen& screen, const Say& say,
-                        const std::function<void(const Links& links, double log_probability)>& take);
+AlignedCounts align_files(const AlignJob& job, const TaskScreen& screen, const Say& say,
+                          const std::function<void(const Links& links, double log_probability)>& take);
 
 // Returns links as a line of a file of them.
 std::string links_line(const Links& links);

@@ -29,7 +29,7 @@ struct Aligner::Pass {
   int64_t words = 0;
 };
 
-Aligner::Aligner(std::span<const SentencePair> text, const AlignerOptions& options,
+Aligner::Aligner(std::span<const NumberedPair> text, const AlignerOptions& options,
                  const std::function<void(const AlignerStatistics&)>& told)
     : options_(options), pairs_(text), counts_(pairs_.size()), tension_(options.tension) {
   for (int i = 1; i <= options.iterations; ++i) {
@@ -46,7 +46,7 @@ Aligner::Aligner(std::span<const SentencePair> text, const AlignerOptions& optio
 }
 
 template <class Each, class Done>
-void Aligner::visit(const SentencePair& pair, Each each, Done done) const {
+void Aligner::visit(const NumberedPair& pair, Each each, Done done) const {
   const auto n = static_cast<int64_t>(pair.source.size()), m = static_cast<int64_t>(pair.target.size());
   const auto probability = [&](uint32_t source, uint32_t target, size_t& place) {
     place = pairs_.find(source, target);
@@ -74,7 +74,7 @@ void Aligner::visit(const SentencePair& pair, Each each, Done done) const {
   }
 }
 
-AlignerStatistics Aligner::expect(std::span<const SentencePair> text, bool count) {
+AlignerStatistics Aligner::expect(std::span<const NumberedPair> text, bool count) {
   for (auto& c : counts_) c.store(0, std::memory_order_relaxed);
   std::vector<Pass> blocks((text.size() + kBlock - 1) / kBlock);
   std::atomic<size_t> next{0};
@@ -82,7 +82,7 @@ AlignerStatistics Aligner::expect(std::span<const SentencePair> text, bool count
     std::vector<std::pair<double, size_t>> joint;  // of one target word
     for (size_t b; (b = next++) < blocks.size();) {
       Pass& pass = blocks[b];
-      for (const SentencePair& pair : text.subspan(b * kBlock, std::min(kBlock, text.size() - b * kBlock))) {
+      for (const NumberedPair& pair : text.subspan(b * kBlock, std::min(kBlock, text.size() - b * kBlock))) {
         const auto n = static_cast<int64_t>(pair.source.size()), m = static_cast<int64_t>(pair.target.size());
         visit(
             pair, [&](int64_t, int64_t, double p, size_t place) { joint.emplace_back(p, place); },
@@ -136,11 +136,11 @@ void Aligner::maximize() {
 }
 
 // Eight steps along the gradient of the likelihood, which is the difference of the posterior and the prior mean of h.
-void Aligner::optimize_tension(std::span<const SentencePair> text, double feature) {
+void Aligner::optimize_tension(std::span<const NumberedPair> text, double feature) {
   constexpr double kRate = 20, kLeast = 0.1, kMost = 14;
   std::map<std::pair<int64_t, int64_t>, int64_t> sizes;  // of target and source
   int64_t words = 0;
-  for (const SentencePair& pair : text) {
+  for (const NumberedPair& pair : text) {
     words += std::ssize(pair.target);
     if (!pair.source.empty()) ++sizes[{std::ssize(pair.target), std::ssize(pair.source)}];
   }
@@ -153,7 +153,7 @@ void Aligner::optimize_tension(std::span<const SentencePair> text, double featur
   }
 }
 
-Links Aligner::links(const SentencePair& pair) const {
+Links Aligner::links(const NumberedPair& pair) const {
   Links links;
   double most = 0;
   int64_t best = 0;
@@ -173,7 +173,7 @@ Links Aligner::links(const SentencePair& pair) const {
   return links;
 }
 
-double Aligner::log_probability(const SentencePair& pair) const {
+double Aligner::log_probability(const NumberedPair& pair) const {
   double sum = 0;
   visit(
       pair, [](int64_t, int64_t, double, size_t) {}, [&](int64_t, double p) { sum += std::log(p); });

@@ -35,14 +35,14 @@ struct AlignerStatistics {
 class Aligner {
  public:
   // Trains on the text. `told` is called after each iteration, the last (of alignment) included.
-  Aligner(std::span<const SentencePair> text, const AlignerOptions& options,
+  Aligner(std::span<const NumberedPair> text, const AlignerOptions& options,
           const std::function<void(const AlignerStatistics&)>& told = {});
 
   // Returns the most probable source word of each target word, in the order of the targets; of equal ones the null word, then the first.
   // Words that were not seen in training are as improbable as at first.
-  Links links(const SentencePair& pair) const;
+  Links links(const NumberedPair& pair) const;
   // Returns the mean log-probability of a target word, nats, null word included: how parallel a pair is.
-  double log_probability(const SentencePair& pair) const;
+  double log_probability(const NumberedPair& pair) const;
   // Returns log t(target | source); of a pair that was never seen together, that of the first iteration.
   double log_translation(uint32_t source, uint32_t target) const;
   const WordPairs& pairs() const { return pairs_; }
@@ -53,10 +53,10 @@ class Aligner {
   // Calls each(j, i, p) with the joint probability of target word j and source word i, 0 being the null word, for all of them, then done(j,
   // sum).
   template <class Each, class Done>
-  void visit(const SentencePair& pair, Each each, Done done) const;
-  AlignerStatistics expect(std::span<const SentencePair> text, bool count);
+  void visit(const NumberedPair& pair, Each each, Done done) const;
+  AlignerStatistics expect(std::span<const NumberedPair> text, bool count);
   void maximize();
-  void optimize_tension(std::span<const SentencePair> text, double feature);
+  void optimize_tension(std::span<const NumberedPair> text, double feature);
 
   AlignerOptions options_;
   WordPairs pairs_;

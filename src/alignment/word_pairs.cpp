@@ -12,7 +12,7 @@ void sort_once(std::vector<uint64_t>& pairs) {
 
 }  // namespace
 
-WordPairs::WordPairs(std::span<const SentencePair> text) {
+WordPairs::WordPairs(std::span<const NumberedPair> text) {
   std::vector<uint64_t> all, part;
   const auto add = [&] {
     sort_once(part);
@@ -23,7 +23,7 @@ WordPairs::WordPairs(std::span<const SentencePair> text) {
     part.clear();
   };
   uint32_t last = kNullWord;
-  for (const SentencePair& pair : text) {
+  for (const NumberedPair& pair : text) {
     for (const uint32_t t : pair.target) {
       part.push_back(t);  // with the null word
       for (const uint32_t s : pair.source) part.push_back(uint64_t{s} << 32 | t);

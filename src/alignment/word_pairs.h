@@ -13,14 +13,14 @@ namespace starling {
 using WordIds = std::vector<uint32_t>;
 constexpr uint32_t kNullWord = 0;  // source word that links to nothing; ids of words begin at 1
 
-struct SentencePair {
+struct NumberedPair {
   WordIds source, target;
 };
 
 class WordPairs {
  public:
   // Finds the pairs, those of the null word included. Takes 8 bytes for each occurrence of a part of the text at a time.
-  explicit WordPairs(std::span<const SentencePair> text);
+  explicit WordPairs(std::span<const NumberedPair> text);
 
   static constexpr size_t kNone = ~size_t{0};
   // Returns the place of a pair, or kNone.

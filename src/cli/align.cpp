@@ -50,14 +50,15 @@ void run_align(AlignArguments& a) {
     if (!a.quiet) tell("{}\n", line);
   };
   int64_t written = 0;
-  const AlignedText text = align_files(a.job, a.quiet ? TaskScreen() : standard_error_screen(), say, [&](const Links& found, double score) {
-    ++written;
-    links.stream() << links_line(found) << '\n';
-    links.flush(written);
-    if (a.scores.empty()) return;
-    scores.stream() << fmt::format("{:.6g}\n", score);
-    scores.flush(written);
-  });
+  const AlignedCounts text =
+      align_files(a.job, a.quiet ? TaskScreen() : standard_error_screen(), say, [&](const Links& found, double score) {
+        ++written;
+        links.stream() << links_line(found) << '\n';
+        links.flush(written);
+        if (a.scores.empty()) return;
+        scores.stream() << fmt::format("{:.6g}\n", score);
+        scores.flush(written);
+      });
   links.close();
   if (!a.scores.empty()) scores.close();
   say(fmt::format("{}, {}; trained on {}", counted(text.pairs, "pair"), counted(text.links, "link"), counted(text.sampled, "pair")));

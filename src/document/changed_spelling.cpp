@@ -30,7 +30,7 @@ bool comes_from(const TargetUnit& unit, Range source) {
 
 // How much of the placeholder the units from `begin` on match: in the order of the placeholder, or in any order if they come from there.
 struct Match {
-  UnitRange units;
+  UnitSpan units;
   size_t bytes = 0;
   bool signs = false;       // there is more than letters and digits
   bool pictures = true;     // there are only signs outside ASCII
@@ -69,7 +69,7 @@ Match match_from(const std::vector<TargetUnit>& units, size_t begin, const std::
 
 }  // namespace
 
-UnitRange changed_spelling(const std::vector<TargetUnit>& units, std::string_view placeholder, Range source) {
+UnitSpan changed_spelling(const std::vector<TargetUnit>& units, std::string_view placeholder, Range source) {
   if (placeholder.size() > kLongest) return {};
   const std::string small = in_small_letters_without_spaces(placeholder);
   Match best;
@@ -81,7 +81,7 @@ UnitRange changed_spelling(const std::vector<TargetUnit>& units, std::string_vie
     const bool enough = match.bytes * 5 >= small.size() * 3;  // three fifths, more than one of the two characters of "%s"
     if (match.pictures || (enough && (match.signs || match.from_there))) best = match;
   }
-  UnitRange found = best.units;
+  UnitSpan found = best.units;
   if (found.empty()) return found;
   while (found.begin > 0 && units[found.begin - 1].text == kUnknownSymbol) --found.begin;
   while (found.end < units.size() && units[found.end].text == kUnknownSymbol) ++found.end;

@@ -12,6 +12,6 @@ constexpr std::string_view kUnknownSymbol = "\u2047";
 
 /// Returns the consecutive units, none of them kept, that are spelled like the placeholder at `source`; empty if there are none. Units of
 /// letters only must also come from there, because they could be a word of the sentence. Adjacent unknown symbols are included.
-UnitRange changed_spelling(const std::vector<TargetUnit>& units, std::string_view placeholder, Range source);
+UnitSpan changed_spelling(const std::vector<TargetUnit>& units, std::string_view placeholder, Range source);
 
 }  // namespace starling

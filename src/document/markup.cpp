@@ -15,7 +15,7 @@ constexpr size_t kMostTags = 500;  // with more tags, a sentence just keeps them
 struct Node {
   int64_t open = -1, close = -1;  // tags; a single tag has no close
   Range source;
-  UnitRange units;
+  UnitSpan units;
   std::vector<size_t> children = {};
 };
 
@@ -88,7 +88,7 @@ class Writer {
 
   // Assigns units to the descendants of a node.
   void place(size_t parent) {
-    const UnitRange among = nodes_[parent].units;
+    const UnitSpan among = nodes_[parent].units;
     const Range source = nodes_[parent].source;
     std::vector<const Node*> elements;
     for (const size_t child : nodes_[parent].children) {
@@ -122,7 +122,7 @@ class Writer {
     std::stable_sort(children.begin(), children.end(), [&](size_t a, size_t b) { return nodes_[a].units.begin < nodes_[b].units.begin; });
   }
 
-  void mark(UnitRange r, bool taken) {
+  void mark(UnitSpan r, bool taken) {
     std::fill(taken_.begin() + static_cast<ptrdiff_t>(r.begin), taken_.begin() + static_cast<ptrdiff_t>(r.end), taken);
   }
 

@@ -185,7 +185,7 @@ class Units {
       if (is_found_[k] || sentence_.is_left_out(kept)) continue;
       TargetUnit unit{"", kept.bytes, true, true, {kept.at}};
       const size_t place = place_of(kept.at);
-      UnitRange changed = changed_spelling(units, part_of(sentence_.text, kept.at), kept.at);
+      UnitSpan changed = changed_spelling(units, part_of(sentence_.text, kept.at), kept.at);
       if (changed.empty() && is_words(kept)) changed = translated_words(kept.at);
       if (changed.empty()) changed = unknown_symbols(kept.at, place);
       if (changed.empty()) {
@@ -222,7 +222,7 @@ class Units {
            std::all_of(text.begin(), text.end(), [](char32_t c) { return is_word_character(c) || is_unicode_space(c); });
   }
   static std::u32string decoded(std::string_view text) { return invalid_utf8_offset(text) ? U"\uFFFD" : decode_utf8(text); }
-  UnitRange translated_words(Range kept) const {
+  UnitSpan translated_words(Range kept) const {
     std::vector<bool> others(units.size());
     for (size_t u = 0; u < units.size(); ++u) others[u] = units[u].kept;
     return best_units(units, {0, units.size()}, kept, others);
@@ -230,11 +230,11 @@ class Units {
 
   // Returns unknown symbols that may stand for a kept part: those that come from it or are next to its place (since attention to unknown
   // pieces means little).
-  UnitRange unknown_symbols(Range kept, size_t place) const {
+  UnitSpan unknown_symbols(Range kept, size_t place) const {
     const auto is_unknown = [&](size_t u) { return u < units.size() && !units[u].kept && units[u].text == kUnknownSymbol; };
     std::vector<bool> others(units.size());
     for (size_t u = 0; u < units.size(); ++u) others[u] = !is_unknown(u);
-    UnitRange found = best_units(units, {0, units.size()}, kept, others);
+    UnitSpan found = best_units(units, {0, units.size()}, kept, others);
     if (found.empty() && is_unknown(place)) found = {place, place + 1};
     if (found.empty() && place > 0 && is_unknown(place - 1)) found = {place - 1, place};
     while (!found.empty() && found.begin > 0 && is_unknown(found.begin - 1)) --found.begin;
@@ -306,10 +306,10 @@ std::vector<TargetUnit> target_units(const MarkedSentence& sentence, const Align
   return std::move(Units(sentence, translation).units);
 }
 
-UnitRange best_units(const std::vector<TargetUnit>& units, UnitRange among, Range source, const std::vector<bool>& taken) {
+UnitSpan best_units(const std::vector<TargetUnit>& units, UnitSpan among, Range source, const std::vector<bool>& taken) {
   // Finds the run with the largest sum of agreeing minus disagreeing weights; marks count little, and units without a source hardly at all.
   int64_t best = 0, sum = 0;
-  UnitRange found;
+  UnitSpan found;
   size_t begin = among.begin;
   for (size_t u = among.begin; u < among.end; ++u) {
     int64_t votes = 0;
@@ -333,7 +333,7 @@ UnitRange best_units(const std::vector<TargetUnit>& units, UnitRange among, Rang
   return found;
 }
 
-size_t best_place(const std::vector<TargetUnit>& units, UnitRange among, int64_t offset) {
+size_t best_place(const std::vector<TargetUnit>& units, UnitSpan among, int64_t offset) {
   int64_t before = -1, behind = INT64_MAX;  // the nearest midpoints on both sides
   size_t after_before = among.begin, at_behind = among.end;
   for (size_t u = among.begin; u < among.end; ++u)

@@ -20,15 +20,15 @@ struct TargetUnit {
 /// translated; spaces at the ends are dropped. No word is lost except those spelled like a placeholder that the model changed.
 std::vector<TargetUnit> target_units(const MarkedSentence& sentence, const AlignedText& translation);
 
-struct UnitRange {
+struct UnitSpan {
   size_t begin = 0, end = 0;
   bool empty() const { return begin == end; }
 };
 
 /// Returns the consecutive units within `among`, none of them `taken`, that best match an origin in `source`; empty if none does.
-UnitRange best_units(const std::vector<TargetUnit>& units, UnitRange among, Range source, const std::vector<bool>& taken);
+UnitSpan best_units(const std::vector<TargetUnit>& units, UnitSpan among, Range source, const std::vector<bool>& taken);
 
 /// Returns the position between units within `among` that best matches an offset in the source: after the unit that comes from before it.
-size_t best_place(const std::vector<TargetUnit>& units, UnitRange among, int64_t offset);
+size_t best_place(const std::vector<TargetUnit>& units, UnitSpan among, int64_t offset);
 
 }  // namespace starling

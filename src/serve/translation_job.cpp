@@ -8,7 +8,7 @@
 #include "decode/document_parts.h"
 #include "http/task_threads.h"
 #include "serve/directions.h"
-#include "serve/text_stream.h"
+#include "serve/translation_stream.h"
 #include "serve/utf16.h"
 #include "text/language_match.h"
 
@@ -19,10 +19,10 @@ constexpr int64_t kLargeCharacters = 4 << 10;  // texts from this size on take l
 
 // A text on its way through its models.
 struct TextUnderWay {
-  std::optional<DocumentParts> document;  // what the first model gets; nothing if the text is its own translation
-  std::vector<AlignedText> sentences;     // the translations of the first model of two
-  std::optional<SentenceParts> parts;     // of them: what the second one gets
-  std::optional<TextStream> stream;       // while translations of the last model come and a listener follows them
+  std::optional<DocumentParts> document;    // what the first model gets; nothing if the text is its own translation
+  std::vector<AlignedText> sentences;       // the translations of the first model of two
+  std::optional<SentenceParts> parts;       // of them: what the second one gets
+  std::optional<TranslationStream> stream;  // while translations of the last model come and a listener follows them
 };
 
 // The texts of a query that go the same way.

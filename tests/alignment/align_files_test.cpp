@@ -46,9 +46,9 @@ class AlignFiles : public testing::Test {
     job_.text.tsv = own_.file("text.tsv");
     job_.parts = AlignedParts::spaces;
   }
-  std::vector<std::string> aligned(AlignedText* text = nullptr) {
+  std::vector<std::string> aligned(AlignedCounts* text = nullptr) {
     std::vector<std::string> all;
-    const AlignedText result = align_files(
+    const AlignedCounts result = align_files(
         job_, {}, [](const std::string&) {},
         [&](const Links& links, double score) { all.push_back(links_line(links) + fmt::format(" {:.9g}", score)); });
     if (text) *text = result;
@@ -59,7 +59,7 @@ class AlignFiles : public testing::Test {
 };
 
 TEST_F(AlignFiles, AlignsEveryPairInOrderWithAnyNumberOfThreads) {
-  AlignedText text;
+  AlignedCounts text;
   const std::vector<std::string> one = aligned(&text);
   EXPECT_EQ(text.pairs, 1800);
   EXPECT_EQ(text.sampled, 1800);
@@ -72,7 +72,7 @@ TEST_F(AlignFiles, AlignsEveryPairInOrderWithAnyNumberOfThreads) {
 
 TEST_F(AlignFiles, TrainsOnASampleSpreadOverTheText) {
   job_.sample = 180;
-  AlignedText text;
+  AlignedCounts text;
   EXPECT_EQ(aligned(&text).size(), 1800u);
   EXPECT_EQ(text.sampled, 180);
   EXPECT_GT(text.links, 1800);

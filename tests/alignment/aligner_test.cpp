@@ -21,7 +21,7 @@ struct TinyText {
   TinyText() {
     std::ifstream file = fixture("tiny.txt");
     for (std::string line; std::getline(file, line);) {
-      SentencePair pair;
+      NumberedPair pair;
       bool target = false;
       std::istringstream words(line);
       for (std::string word; words >> word;) {
@@ -35,7 +35,7 @@ struct TinyText {
     }
   }
   std::map<std::string, uint32_t> numbers;
-  std::vector<SentencePair> pairs, reverse;
+  std::vector<NumberedPair> pairs, reverse;
 };
 
 AlignerOptions options_of(const std::string& run) {
@@ -172,7 +172,7 @@ TEST(AlignerPrior, TheTensionWithoutSlipsMakesTheTextMoreLikely) {
 
 TEST(AlignerThreads, ChangeNothing) {
   TinyText text;
-  std::vector<SentencePair> many;
+  std::vector<NumberedPair> many;
   for (int i = 0; i < 200; ++i) many.insert(many.end(), text.pairs.begin(), text.pairs.end());
   AlignerOptions o;
   std::vector<double> likelihoods[2];

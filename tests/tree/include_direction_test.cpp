@@ -31,6 +31,8 @@ const std::map<std::string, Folders>& arrows() {
       {"units", {"document"}},
       {"formats", {"units"}},
       {"data", {"formats"}},
+      {"alignment", {"data"}},
+      {"cleaning", {"data", "storage"}},
       {"demo", {"data", "storage"}},
       {"tensor", {"base"}},
       {"backend", {"tensor"}},
@@ -50,7 +52,7 @@ const std::map<std::string, Folders>& arrows() {
       {"migration", {"config"}},
       {"guard", {"replica"}},
       {"saving", {"replica"}},
-      {"settings", {"guard", "migration"}},
+      {"settings", {"cleaning", "guard", "migration"}},
       {"evaluation", {"settings"}},
       {"progress", {"storage"}},
       {"run", {"evaluation", "progress", "saving"}},
@@ -65,7 +67,7 @@ const std::map<std::string, Folders>& arrows() {
       {"library", {"batching", "run", "exporting"}},
       {"manual", {"base"}},
       {"program", {"run"}},
-      {"cli", {"demo", "doctor", "exporting", "launch", "manual", "program", "serve", "translate", "watch"}},
+      {"cli", {"alignment", "demo", "doctor", "exporting", "launch", "manual", "program", "serve", "translate", "watch"}},
       {"laboratory", {"experiments", "manual", "program"}},
   };
   return kArrows;

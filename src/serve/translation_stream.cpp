@@ -1,4 +1,4 @@
-#include "serve/text_stream.h"
+#include "serve/translation_stream.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace starling {
 
-std::string TextStream::add(size_t part, PartTranslation translation) {
+std::string TranslationStream::add(size_t part, PartTranslation translation) {
   translations_[part] = std::move(translation);
   there_[part] = true;
   AlignedText more;
@@ -23,7 +23,7 @@ std::string TextStream::add(size_t part, PartTranslation translation) {
   return std::move(more.text);
 }
 
-std::string TextStream::add_token(size_t part, int32_t token) {
+std::string TranslationStream::add_token(size_t part, int32_t token) {
   if (tokens_.empty()) tokens_.resize(translations_.size());
   tokens_[part].push_back(token);
   if (parts_.sentence_of(part) != next_ || parts_.parts_of(next_).begin != static_cast<int64_t>(part) || document_.needs_links(next_))
@@ -35,7 +35,7 @@ std::string TextStream::add_token(size_t part, int32_t token) {
   return std::move(begin.text);
 }
 
-std::string TextStream::rest(const std::string& whole) {
+std::string TranslationStream::rest(const std::string& whole) {
   CHECK(sent_ <= whole.size(), "{} bytes of a text of {} were sent", sent_, whole.size());
   std::string more = whole.substr(sent_);
   sent_ = whole.size();

@@ -10,12 +10,12 @@
 
 namespace starling {
 
-class TextStream {
+class TranslationStream {
  public:
   // The text's document. Where two models lead through a pivot, `parts` are those of the second one, and `first` the translations of the
   // first; otherwise both are null. All must outlive this object, as must the vocabularies of the model that gives the translations.
-  TextStream(const DocumentParts& document, const SentenceParts* parts, std::span<const AlignedText> first, const Vocabulary& source,
-             const Vocabulary& target)
+  TranslationStream(const DocumentParts& document, const SentenceParts* parts, std::span<const AlignedText> first, const Vocabulary& source,
+                    const Vocabulary& target)
       : document_(document.document()),
         parts_(parts ? *parts : document.sentences()),
         first_(first),

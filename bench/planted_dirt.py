@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Spoils parallel text in twelve known ways, a known share of its pairs each, cleans it with `starling clean`, and prints for each way how many
+spoiled pairs were dropped, or repaired, and how many pairs that were left alone were dropped.
+Usage: bench/planted_dirt.py STARLING SOURCE TARGET SOURCE_LANGUAGE TARGET_LANGUAGE [SHARE of each way, default 0.03] [SEED, default 1]
+The text may be packed with gzip. `zstd` must be installed."""
+import collections, gzip, html, json, os, pathlib, random, subprocess, sys, tempfile
+
+SHORT = 4  # words: shorter sides are not spoiled in ways that would leave a sentence somebody might have written
+
+
+def other_numbers(text, rng):
+    return "".join(rng.choice("123456789".replace(c, "")) if c.isdigit() else c for c in text)
+
+
+def mistaken(text):
+    return text.encode().decode("cp1252", errors="ignore") if any(ord(c) > 127 for c in text) else None
+
+
+def spoil(way, pairs, i, rng):
+    """A spoiled pair, or None where the way cannot spoil this one."""
+    s, t = pairs[i]
+    words = t.split()
+    if way == "another line's target":
+        return s, pairs[rng.randrange(len(pairs))][1]
+    if len(words) < SHORT:
+        return None
+    return {
+        "half a target": lambda: (s, " ".join(words[: len(words) // 3])),
+        "copied source": lambda: (s, s),
+        "copied target": lambda: (t, t),
+        "swapped sides": lambda: (t, s),
+        "encoding": lambda: mistaken(t) and (s, mistaken(t)),
+        "entities": lambda: (html.escape(s) + " &amp; &quot;x&quot;", html.escape(t) + " &amp; &quot;x&quot;"),
+        "markup on one side": lambda: (s, f"<div class=\"x\">{t}</div>"),
+        "other numbers": lambda: (f"{s} 1947 2389", f"{t} {other_numbers('1947 2389', rng)}"),
+        "loop": lambda: (s, t + " " + " ".join(words[-2:] * 4)),
+        "glued words": lambda: (s, "".join(words)) if len("".join(words)) > 40 else None,
+        "address on one side": lambda: (s, t + " https://a.example/b"),
+        "said twice": lambda: tuple(x.upper() + "!" for x in pairs[rng.randrange(i)]) if i else None,
+    }[way]()
+
+
+WAYS = ["half a target", "copied source", "copied target", "swapped sides", "encoding", "entities", "markup on one side", "other numbers", "loop",
+        "glued words", "address on one side", "said twice", "another line's target"]
+
+
+def lines(path):
+    with (gzip.open(path, "rt", encoding="utf8") if path.endswith(".gz") else open(path, encoding="utf8")) as file:
+        return file.read().split("\n")
+
+
+def rows(path):
+    return subprocess.run(["zstd", "-dcq", path], check=True, capture_output=True).stdout.decode().split("\n")[:-1]
+
+
+def main():
+    starling, source, target, source_language, target_language = sys.argv[1:6]
+    share, rng = float((sys.argv + ["0.03"])[6]), random.Random(int((sys.argv + ["0.03", "1"])[7]))
+    pairs = [(" ".join(s.split()), " ".join(t.split())) for s, t in zip(lines(source), lines(target)) if s.split() and t.split()]
+    text, ways = list(pairs), [""] * len(pairs)
+    for i in range(len(pairs)):
+        draw = rng.random() / share
+        if draw < len(WAYS) and (spoiled := spoil(WAYS[int(draw)], pairs, i, rng)):
+            text[i], ways[i] = spoiled, WAYS[int(draw)]
+    with tempfile.TemporaryDirectory() as work:
+        tsv, out = os.path.join(work, "text.tsv"), os.path.join(work, "out")
+        pathlib.Path(tsv).write_text("".join(f"{s}\t{t}\n" for s, t in text), encoding="utf8")
+        subprocess.run([starling, "clean", "--data.tsv", tsv, "--data.source-language", source_language, "--data.target-language", target_language,
+                        "-o", out], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        dropped = {int(row.split("\t")[1]): row.split("\t") for row in rows(os.path.join(out, "dropped.tsv.zst"))}
+        kept = dict(zip((i for i in range(1, len(text) + 1) if i not in dropped), (tuple(row.split("\t")) for row in rows(os.path.join(out, "kept.tsv.zst")))))
+        seconds = json.loads(pathlib.Path(out, "clean.json").read_text())["seconds"]
+    print(f"{len(pairs)} pairs, {seconds:.1f} s\n{'spoiled by':<24} {'pairs':>6} {'dropped':>8} {'repaired':>9} {'left':>6}")
+    for way in WAYS:
+        all_of = [i for i in range(len(text)) if ways[i] == way]
+        gone = sum(i + 1 in dropped for i in all_of)
+        repaired = sum(i + 1 in kept and kept[i + 1] == pairs[i] for i in all_of)
+        print(f"{way:<24} {len(all_of):>6} {gone:>8} {repaired:>9} {len(all_of) - gone - repaired:>6}")
+    clean = [i for i in range(len(text)) if not ways[i]]
+    lost = collections.Counter(dropped[i + 1][2] for i in clean if i + 1 in dropped)
+    changed = sum(i + 1 in kept and kept[i + 1] != pairs[i] for i in clean)
+    print(f"left alone: {len(clean)}, of which dropped {sum(lost.values())} ({100 * sum(lost.values()) / max(len(clean), 1):.2f} %), changed {changed}: "
+          + ", ".join(f"{rule} {n}" for rule, n in lost.most_common()))
+
+
+if __name__ == "__main__":
+    main()
