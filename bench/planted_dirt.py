@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Spoils parallel text in twelve known ways, a known share of its pairs each, cleans it with `starling clean`, and prints for each way how many
-spoiled pairs were dropped, or repaired, and how many pairs that were left alone were dropped.
+"""Spoils parallel text in thirteen known ways, a known share of its pairs each, cleans it with `starling clean`, and prints for each way
+how many spoiled pairs were dropped, or repaired, and how many pairs that were left alone were dropped.
 Usage: bench/planted_dirt.py STARLING SOURCE TARGET SOURCE_LANGUAGE TARGET_LANGUAGE [SHARE of each way, default 0.03] [SEED, default 1]
 The text may be packed with gzip. `zstd` must be installed."""
 import collections, gzip, html, json, os, pathlib, random, subprocess, sys, tempfile
@@ -16,7 +16,11 @@ def mistaken(text):
     return text.encode().decode("cp1252", errors="ignore") if any(ord(c) > 127 for c in text) else None
 
 
-def spoil(way, pairs, i, rng):
+def entities(text):
+    return html.escape(text).replace("a", "&#97;").replace("ü", "&uuml;")
+
+
+def spoil(way, pairs, ways, i, rng):
     """A spoiled pair, or None where the way cannot spoil this one."""
     s, t = pairs[i]
     words = t.split()
@@ -30,18 +34,18 @@ def spoil(way, pairs, i, rng):
         "copied target": lambda: (t, t),
         "swapped sides": lambda: (t, s),
         "encoding": lambda: mistaken(t) and (s, mistaken(t)),
-        "entities": lambda: (html.escape(s) + " &amp; &quot;x&quot;", html.escape(t) + " &amp; &quot;x&quot;"),
+        "entities": lambda: (entities(s), entities(t)),
         "markup on one side": lambda: (s, f"<div class=\"x\">{t}</div>"),
         "other numbers": lambda: (f"{s} 1947 2389", f"{t} {other_numbers('1947 2389', rng)}"),
         "loop": lambda: (s, t + " " + " ".join(words[-2:] * 4)),
         "glued words": lambda: (s, "".join(words)) if len("".join(words)) > 40 else None,
         "address on one side": lambda: (s, t + " https://a.example/b"),
-        "said twice": lambda: tuple(x.upper() + "!" for x in pairs[rng.randrange(i)]) if i else None,
+        "said twice": lambda: tuple(x.upper() + "!" for x in pairs[i - 1]) if i and not ways[i - 1] else None,
     }[way]()
 
 
-WAYS = ["half a target", "copied source", "copied target", "swapped sides", "encoding", "entities", "markup on one side", "other numbers", "loop",
-        "glued words", "address on one side", "said twice", "another line's target"]
+WAYS = ["half a target", "copied source", "copied target", "swapped sides", "encoding", "entities", "markup on one side", "other numbers",
+        "loop", "glued words", "address on one side", "said twice", "another line's target"]
 
 
 def lines(path):
@@ -55,20 +59,22 @@ def rows(path):
 
 def main():
     starling, source, target, source_language, target_language = sys.argv[1:6]
-    share, rng = float((sys.argv + ["0.03"])[6]), random.Random(int((sys.argv + ["0.03", "1"])[7]))
+    share, seed = (sys.argv[6:] + ["0.03", "1"][len(sys.argv) - 6 :])[:2]
+    share, rng = float(share), random.Random(int(seed))
     pairs = [(" ".join(s.split()), " ".join(t.split())) for s, t in zip(lines(source), lines(target)) if s.split() and t.split()]
     text, ways = list(pairs), [""] * len(pairs)
     for i in range(len(pairs)):
         draw = rng.random() / share
-        if draw < len(WAYS) and (spoiled := spoil(WAYS[int(draw)], pairs, i, rng)):
+        if draw < len(WAYS) and (spoiled := spoil(WAYS[int(draw)], pairs, ways, i, rng)):
             text[i], ways[i] = spoiled, WAYS[int(draw)]
     with tempfile.TemporaryDirectory() as work:
         tsv, out = os.path.join(work, "text.tsv"), os.path.join(work, "out")
         pathlib.Path(tsv).write_text("".join(f"{s}\t{t}\n" for s, t in text), encoding="utf8")
-        subprocess.run([starling, "clean", "--data.tsv", tsv, "--data.source-language", source_language, "--data.target-language", target_language,
-                        "-o", out], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([starling, "clean", "--data.tsv", tsv, "-o", out, "--data.source-language", source_language,
+                        "--data.target-language", target_language], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         dropped = {int(row.split("\t")[1]): row.split("\t") for row in rows(os.path.join(out, "dropped.tsv.zst"))}
-        kept = dict(zip((i for i in range(1, len(text) + 1) if i not in dropped), (tuple(row.split("\t")) for row in rows(os.path.join(out, "kept.tsv.zst")))))
+        stay = (i for i in range(1, len(text) + 1) if i not in dropped)
+        kept = dict(zip(stay, (tuple(row.split("\t")) for row in rows(os.path.join(out, "kept.tsv.zst")))))
         seconds = json.loads(pathlib.Path(out, "clean.json").read_text())["seconds"]
     print(f"{len(pairs)} pairs, {seconds:.1f} s\n{'spoiled by':<24} {'pairs':>6} {'dropped':>8} {'repaired':>9} {'left':>6}")
     for way in WAYS:
@@ -79,7 +85,8 @@ def main():
     clean = [i for i in range(len(text)) if not ways[i]]
     lost = collections.Counter(dropped[i + 1][2] for i in clean if i + 1 in dropped)
     changed = sum(i + 1 in kept and kept[i + 1] != pairs[i] for i in clean)
-    print(f"left alone: {len(clean)}, of which dropped {sum(lost.values())} ({100 * sum(lost.values()) / max(len(clean), 1):.2f} %), changed {changed}: "
+    gone = sum(lost.values())
+    print(f"left alone: {len(clean)}, of which dropped {gone} ({100 * gone / max(len(clean), 1):.2f} %), changed {changed}: "
           + ", ".join(f"{rule} {n}" for rule, n in lost.most_common()))
 
 

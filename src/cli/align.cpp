@@ -89,8 +89,7 @@ void add_align(CLI::App& app) {
   constexpr auto kHow = words(Symmetrisation{});
   verb->add_option_function<std::string>(
           "--symmetrise", [a](const std::string& word) { a->job.symmetrisation = from_word<Symmetrisation>(word); },
-          "how both directions are put together: grow-diag-final-and, grow-diag-final, grow-diag, intersect, "
-          "union, forward, reverse")
+          "how both directions are put together")
       ->check(CLI::IsMember(std::vector<std::string>(kHow.begin(), kHow.end())))
       ->default_str(kHow.front());
   verb->add_option("--sample", job.sample, "pairs to train on, spread over the text; all are aligned")

@@ -59,8 +59,7 @@ TEST(CleaningRules, ShortAndUnusualTextStays) {
   for (const auto& [source, target] : kept) EXPECT_EQ(broken(source, target), "") << source;
   EXPECT_EQ(broken("これはテストです。", "This is a test.", "ja", "en"), "");
   EXPECT_EQ(broken("١٢٣ كتاب على الطاولة", "123 books on the table", "ar", "en"), "");
-  EXPECT_EQ(
-      broken("สวัสดีครับท่านผู้มีเกียรติทุกท่านที่มาร่วมงานในวันนี้และวันต่อไปด้วยนะครับ", "Good day, ladies and gentlemen who are here today", "th", "en"), "");
+  EXPECT_EQ(broken("สวัสดีครับท่านผู้มีเกียรติทุกท่าน", "Good day, ladies and gentlemen who are here", "th", "en"), "");
 }
 
 TEST(CleaningRules, RatiosAreMeasuredByWhatIsUsual) {
