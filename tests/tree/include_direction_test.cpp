@@ -32,7 +32,7 @@ const std::map<std::string, Folders>& arrows() {
       {"formats", {"units"}},
       {"data", {"formats"}},
       {"alignment", {"data"}},
-      {"cleaning", {"data", "storage"}},
+      {"cleaning", {"config", "data", "storage"}},
       {"demo", {"data", "storage"}},
       {"tensor", {"base"}},
       {"backend", {"tensor"}},
