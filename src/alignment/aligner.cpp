@@ -10,6 +10,7 @@ namespace starling {
 namespace {
 
 constexpr double kFirst = 1e-9;        // every t in the first iteration
+constexpr double kLeast = 1e-30;       // of a probability that is learnt; a float holds it
 constexpr double kUnit = 4294967296.;  // of a count
 constexpr size_t kBlock = 1000;        // sentence pairs that a thread takes at a time
 
@@ -131,7 +132,8 @@ void Aligner::maximize() {
     if (total == 0) total = 1;
     const double normal = options_.alpha > 0 ? digamma(total) : 0;
     for (size_t k = pairs_.begin(e); k < pairs_.end(e); ++k)
-      probabilities_[k] = static_cast<float>(options_.alpha > 0 ? std::exp(digamma(counted(k)) - normal) : counted(k) / total);
+      probabilities_[k] =
+          static_cast<float>(std::max(kLeast, options_.alpha > 0 ? std::exp(digamma(counted(k)) - normal) : counted(k) / total));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "cleaning/seen_keys.h"
 #include "data/zstd_writer.h"
 #include "storage/outputs.h"
+#include "storage/publication.h"
 
 namespace starling {
 namespace {
@@ -146,7 +147,9 @@ class Cleaner {
       const std::string name = count == 1 ? "kept" : fmt::format("kept-{}", i + 1);
       report.corpora.push_back({.name = corpus.name(), .kept_file = name + ".tsv.zst", .usual_ratio = kinds_.back().usual_ratio});
       kept_.push_back({ZstdWriter(files, join_path(directory, name + ".tsv.zst")), std::nullopt});
-      if (!corpus.sentence_weights.empty()) kept_.back().weights.emplace(files, join_path(directory, name + ".weights.zst"));
+      if (corpus.sentence_weights.empty()) continue;
+      report.corpora.back().weights_file = name + ".weights.zst";
+      kept_.back().weights.emplace(files, join_path(directory, report.corpora.back().weights_file));
     }
   }
 
@@ -258,7 +261,9 @@ void check_job(const CleanJob& job, FileSystem& files) {
 CleanReport clean(const CleanJob& job, FileSystem& files, const TaskScreen& screen) {
   check_job(job, files);
   TaskProgress progress("clean", screen);
-  const std::string aside = job.output + ".partial";
+  std::string output = job.output;
+  while (output.size() > 1 && output.ends_with('/')) output.pop_back();
+  const std::string aside = aside_path(output);
   files.remove_all(aside);  // of a start that was ended
   files.make_directories(aside);
   try {
@@ -276,8 +281,9 @@ CleanReport clean(const CleanJob& job, FileSystem& files, const TaskScreen& scre
     cleaner.close();
     cleaner.report.seconds = progress.seconds();
     files.write_file(join_path(aside, "clean.json"), clean_json(cleaner.report));
+    if (job.configuration) files.write_file(join_path(aside, "train.yml"), job.configuration(cleaner.report));
     files.sync_directory(aside);
-    files.rename(aside, job.output);
+    files.rename(aside, output);
     return std::move(cleaner.report);
   } catch (...) {
     try {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,16 @@
 
 namespace starling {
 
+struct CleanReport;
+
 struct CleanJob {
   DataOptions data;                   // corpora in files
   Languages languages;                // of corpora that do not name theirs
   std::vector<CorpusFiles> held_out;  // validation and test sets
   CleanOptions options;
   std::string output;  // a directory, which must not exist
+  // Returns a configuration that names what is kept, for train.yml; may be empty.
+  std::function<std::string(const CleanReport&)> configuration;
   int threads = 1;
 };
 
@@ -33,7 +38,7 @@ struct CleanExample {
 };
 
 struct CorpusCleaning {
-  std::string name, kept_file;
+  std::string name, kept_file, weights_file;  // files in the output directory; no weights: ""
   int64_t pairs = 0, kept = 0;
   double usual_ratio = 1;                          // see PairKind
   RepairCounts repaired{};                         // sides
@@ -47,10 +52,13 @@ struct CleanReport {
 };
 
 // Writes into the output directory, in the order of the corpora and their lines:
-//   kept.tsv.zst (kept-1.tsv.zst and so on, if there are several corpora)   source <tab> target, for data.train
-//   kept.weights.zst                                                        of a corpus that has sentence-weights
-//   dropped.tsv.zst     corpus <tab> line <tab> broken rules <tab> where the same was before ("corpus:line", or "") <tab> source <tab>
-//   target clean.json          what was counted, with examples
+//
+//   kept.tsv.zst      source <tab> target, for data.train; kept-1.tsv.zst and so on if there are several corpora
+//   kept.weights.zst  of a corpus that has sentence-weights
+//   dropped.tsv.zst   corpus, line, broken rules, where the same was before ("corpus:line", or ""), source, target, with tabs between
+//   clean.json        what was counted, with examples
+//   train.yml         CleanJob::configuration
+//
 // The result does not depend on the number of threads. Throws ConfigError, IoError or DataError; the directory is then absent.
 CleanReport clean(const CleanJob& job, FileSystem& files, const TaskScreen& screen);
 

@@ -32,18 +32,19 @@ struct MisreadCharacter {
 };
 
 MisreadCharacter misread_at(std::u32string_view text, size_t at) {
-  constexpr std::u32string_view kAfterWords = U"«»‹›‘’“”…–—•°®™·‰†‡¹²³´¸";
+  constexpr std::u32string_view kAfterWords = U"«»‹›‘’“”…–—•°®™·‰†‡¹²³´¸¼½¾ŠŽ";
   const auto first = byte_of(text[at]);
   if (!first || *first < 0xC2 || *first > 0xF4) return {};
   const size_t length = *first < 0xE0 ? 2 : *first < 0xF0 ? 3 : 4;
   if (at + length > text.size()) return {};
   std::string bytes(1, static_cast<char>(*first));
   MisreadCharacter m;
+  const bool capitals = at > 0 && letter_case(text[at - 1]) == LetterCase::upper;  // after É a no-break space is French
   for (size_t i = 1; i < length; ++i) {
     const auto byte = byte_of(text[at + i]);
     if (!byte || !is_continuation(*byte)) return {};
     bytes += static_cast<char>(*byte);
-    m.certain |= !is_one_of(text[at + i], kAfterWords);
+    m.certain |= !is_one_of(text[at + i], kAfterWords) && !(capitals && text[at + i] == 0xA0);
   }
   const DecodedCodePoint c = decode_utf8_at(bytes);
   if (c.length != static_cast<int>(length) || c.value < 0xA0) return {};

@@ -1,4 +1,5 @@
-// The rules by which pairs are dropped. All are asked of each pair, so that it is known what each alone drops.
+// The rules by which pairs are dropped. All are asked of each pair, so that it is known what each alone
+// drops, but for pairs that are empty or too long, of which nothing else is asked.
 #pragma once
 
 #include <array>

@@ -14,6 +14,8 @@
 namespace starling {
 namespace {
 
+constexpr int64_t kFlushed = 500;  // pairs
+
 struct AlignArguments {
   AlignJob job;
   std::string output = "-", scores, vocabulary, source_vocabulary, target_vocabulary;
@@ -26,6 +28,10 @@ void run_align(AlignArguments& a) {
   std::vector<NamedPath> inputs;
   for (const std::string& path : {a.job.text.source, a.job.text.target, a.job.text.tsv})
     if (!path.empty()) inputs.push_back({"the text", path});
+  for (const std::string& path : {a.vocabulary, a.source_vocabulary, a.target_vocabulary})
+    if (!path.empty()) inputs.push_back({"--vocab", path});
+  if (!a.scores.empty() && (a.scores == "-" || real_path(a.scores) == real_path(a.output)))
+    throw ConfigError("--scores needs a file of its own, other than --output's; give it another name");
   for (const NamedPath& output : {NamedPath{"--output", a.output}, NamedPath{"--scores", a.scores}}) {
     if (output.path.empty()) continue;
     refuse_own_input(output, inputs);
@@ -45,7 +51,7 @@ void run_align(AlignArguments& a) {
   a.job.aligner.diagonal = !a.model1;
   a.job.aligner.threads = a.threads > 0 ? a.threads : usable_cores();
   ResultFile links(a.output), scores(a.scores.empty() ? "-" : a.scores);
-  StopNote note(links.stopped("pairs", 0));
+  const StopNote note("stopped: the links are not complete; the same command begins again");
   const auto say = [&](const std::string& line) {
     if (!a.quiet) tell("{}\n", line);
   };
@@ -54,10 +60,10 @@ void run_align(AlignArguments& a) {
       align_files(a.job, a.quiet ? TaskScreen() : standard_error_screen(), say, [&](const Links& found, double score) {
         ++written;
         links.stream() << links_line(found) << '\n';
-        links.flush(written);
+        if (written % kFlushed == 0) links.flush(written);
         if (a.scores.empty()) return;
         scores.stream() << fmt::format("{:.6g}\n", score);
-        scores.flush(written);
+        if (written % kFlushed == 0) scores.flush(written);
       });
   links.close();
   if (!a.scores.empty()) scores.close();
@@ -73,6 +79,8 @@ void add_align(CLI::App& app) {
   verb->add_option("--source", job.text.source, "source text, one sentence a line (plain, .gz, .zst)");
   verb->add_option("--target", job.text.target, "its translation");
   verb->add_option("--tsv", job.text.tsv, "in place of both: one file, source and target separated by a tab; or a .tmx or .csv file");
+  verb->add_option("--source-language", job.text.source_language, "code of the language to take from a .tmx");
+  verb->add_option("--target-language", job.text.target_language, "of its translation");
   verb->add_option("-o,--output", a->output, "where links go, pairs source-target of positions from 0; - = standard output")
       ->capture_default_str();
   verb->add_option("--scores", a->scores,
@@ -96,7 +104,7 @@ void add_align(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str();
   verb->add_option("--iterations", job.aligner.iterations, "passes over these pairs, the last of which only aligns")
-      ->check(CLI::Range(1, 1000))
+      ->check(CLI::Range(2, 1000))
       ->capture_default_str();
   verb->add_flag("--model1", a->model1, "IBM model 1, without fast_align's prior for the diagonal");
   verb->add_flag("--as-fast-align", job.aligner.slips, "compute the prior's tension with fast_align's slips, to get its numbers");

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "base/affinity.h"
+#include "base/quotes.h"
 #include "base/stop_note.h"
 #include "cleaning/cleaner.h"
 #include "cli/verbs.h"
@@ -17,7 +18,7 @@ std::string cleaned_configuration(Config config, const CleanReport& report, cons
     const std::string kept = join_path(output, report.corpora[i].kept_file);
     corpus.source = corpus.target = "";
     corpus.tsv = kept;
-    if (!corpus.sentence_weights.empty()) corpus.sentence_weights = kept.substr(0, kept.find(".tsv.zst")) + ".weights.zst";
+    if (!corpus.sentence_weights.empty()) corpus.sentence_weights = join_path(output, report.corpora[i].weights_file);
   }
   config.clean = {};
   std::erase_if(config.named, [](const std::string& key) { return key.starts_with("clean."); });
@@ -35,12 +36,11 @@ void run_clean(const CLI::App& verb, const ConfigArguments& arguments, const std
     files.source = set.source;
     files.target = set.target;
   }
+  job.configuration = [&](const CleanReport& report) { return cleaned_configuration(config, report, output); };
   const auto files = real_file_system();
   const StopNote note(fmt::format("stopped: {} is not there; the same command begins again", output));
   const CleanReport report = clean(job, *files, standard_error_screen());
-  files->write_file(join_path(output, "train.yml"), cleaned_configuration(config, report, output));
-  std::cout << clean_text(report)
-            << fmt::format("{0}: kept and dropped pairs, clean.json; train with: starling train {0}/train.yml\n", output);
+  std::cout << clean_text(report) << fmt::format("{}: kept and dropped pairs, clean.json; train with its train.yml\n", printable(output));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // The verb `starling train`: runs as a single process, or as one of several that mpirun or srun started.
-#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -77,7 +76,7 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
       throw ConfigError(
           fmt::format("no training corpus is named; to continue the run in {}: starling train {}", config.train.output, record));
     require_data(config, true);
-    if (std::any_of(config.named.begin(), config.named.end(), [](const std::string& key) { return key.starts_with("clean."); }))
+    if (config.clean != CleanOptions())
       throw ConfigError(
           "clean: training takes its text as it is; run 'starling clean' with this configuration first, then train with the "
           "train.yml that it writes");

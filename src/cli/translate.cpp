@@ -93,7 +93,7 @@ void run_translate(const TranslateOptions& o) {
   StopNote note("");
   translate_files(*real_file_system(), o,
                   {.output = std::cout,
-                   .tell = [](const std::string& text) { tell(text); },
+                   .tell = [](const std::string& text) { tell("{}", text); },
                    .screen = screen_beside(o.output),
                    .on_stop = [&](const std::string& line) { note.set(line); }});
 }

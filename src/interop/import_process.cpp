@@ -35,6 +35,7 @@ constexpr int kNice = 10;  // below the threads that translate
   const rlimit data{memory, memory}, no_core{0, 0};
   setrlimit(RLIMIT_DATA, &data);
   setrlimit(RLIMIT_CORE, &no_core);
+  setrlimit(RLIMIT_FSIZE, &data);
   if (const int null = open("/dev/null", O_RDWR); null >= 0) {
     dup2(null, 0);
     dup2(null, 1);
@@ -138,6 +139,8 @@ void import_in_process(const std::string& program, const std::string& from, cons
   while (why.ends_with('\n')) why.pop_back();
   if (why.empty()) why = fmt::format("{}: the import ended with status {}", from, WEXITSTATUS(how));
   if (WEXITSTATUS(how) == 2) throw ConfigError(why);
+  if (WEXITSTATUS(how) == 1)
+    why = fmt::format("{}: the import failed, perhaps for want of memory: it may take {} MiB", from, limits.memory >> 20);
   throw DataError(why);
 }
 

@@ -2,6 +2,8 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/utf8.h"
 #include "text/language_match.h"
@@ -62,6 +64,11 @@ constexpr ScriptLanguages kScriptLanguages[] = {
     {"Hani", "zh yue lzh wuu"},
     {"Kore", "ko"}};
 
+// Languages that are written in two, unless a code says in which.
+constexpr std::pair<std::string_view, std::array<std::string_view, 2>> kTwoScripts[] = {{"sr", {"Cyrl", "Latn"}}, {"uz", {"Latn", "Cyrl"}},
+                                                                                        {"kk", {"Cyrl", "Latn"}}, {"az", {"Latn", "Cyrl"}},
+                                                                                        {"ku", {"Latn", "Arab"}}, {"pa", {"Guru", "Arab"}}};
+
 }  // namespace
 
 bool is_alphabetic(char32_t c) {
@@ -100,6 +107,8 @@ std::vector<std::string_view> scripts_of_language(std::string_view code) {
   for (const ScriptLanguages& s : kScriptLanguages)
     if (const auto all = split_on_space(s.languages); own.empty() && std::find(all.begin(), all.end(), main) != all.end())
       script = s.script;
+  for (const auto& [language, both] : kTwoScripts)
+    if (code == language) return {both.begin(), both.end()};
   if (script == "Jpan") return {"Hira", "Kana", "Hani"};
   if (script == "Kore") return {"Hang", "Hani"};
   if (script == "Hans" || script == "Hant") return {"Hani"};

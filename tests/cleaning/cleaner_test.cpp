@@ -109,6 +109,17 @@ TEST_F(Cleaning, WhatIsHeldOutGoes) {
   EXPECT_THAT(lines("out/kept.tsv.zst"), ElementsAre("Good evening\tGuten Morgen"));
 }
 
+TEST_F(Cleaning, WritesBesideItsOutputAndTakesNoOtherDirectory) {
+  write("a.tsv", {"Good morning\tGuten Morgen"});
+  real_file_system()->make_directories(path("out.partial"));
+  CleanJob slash = job({tsv("a.tsv")});
+  slash.output += "/";
+  slash.configuration = [](const CleanReport& report) { return fmt::format("{} kept", report.corpora[0].kept); };
+  clean(slash);
+  EXPECT_TRUE(real_file_system()->exists(path("out.partial")));
+  EXPECT_EQ(real_file_system()->read_file(path("out/train.yml")), "1 kept");
+}
+
 TEST_F(Cleaning, CopiesByTarget) {
   write("a.tsv", {"Good morning\tGuten Morgen", "Morning!\tGuten Morgen", "Morning!\tMorgen!"});
   CleanJob by_target = job({tsv("a.tsv")});
@@ -123,7 +134,7 @@ TEST_F(Cleaning, LeavesNothingBehindWhenItFails) {
   write("a.tsv", {"Good morning\tGuten Morgen", "no tab"});
   EXPECT_THROW(clean(job({tsv("a.tsv")})), DataError);
   EXPECT_FALSE(real_file_system()->exists(path("out")));
-  EXPECT_FALSE(real_file_system()->exists(path("out.partial")));
+  EXPECT_FALSE(real_file_system()->exists(path(".tmp-out")));
   write("b.tsv", {"Good morning\tGuten Morgen\t0-0 1-1"});
   CorpusFiles aligned = tsv("b.tsv");
   aligned.alignment = kAlignmentColumn;

@@ -133,8 +133,9 @@ TEST(Measures, ScriptsOfLettersAndLanguages) {
   using Scripts = std::vector<std::string_view>;
   EXPECT_EQ(scripts_of_language("de"), Scripts{"Latn"});
   EXPECT_EQ(scripts_of_language("ru"), Scripts{"Cyrl"});
-  EXPECT_EQ(scripts_of_language("sr"), Scripts{"Cyrl"});
+  EXPECT_EQ(scripts_of_language("sr"), (Scripts{"Cyrl", "Latn"}));
   EXPECT_EQ(scripts_of_language("sr-Latn"), Scripts{"Latn"});
+  EXPECT_EQ(scripts_of_language("sr-Cyrl"), Scripts{"Cyrl"});
   EXPECT_EQ(scripts_of_language("ja"), (Scripts{"Hira", "Kana", "Hani"}));
   EXPECT_EQ(scripts_of_language("zh-TW"), Scripts{"Hani"});
   EXPECT_EQ(scripts_of_language("ko"), (Scripts{"Hang", "Hani"}));

@@ -30,13 +30,32 @@ TEST(RepairText, EncodingsThatWereMistaken) {
   EXPECT_EQ(repaired("cafÃƒÂ©"), "café");  // twice
   EXPECT_EQ(repaired("ÐœÐ¾Ñ\u0081ÐºÐ²Ð° Ð¸ Ð¼Ñ‹"), "Москва и мы");
   EXPECT_EQ(repaired("ðŸ˜€ ok"), "😀 ok");
+  EXPECT_EQ(repaired("cafÃ\u00a0 Ã\u00a0 la carte"), "cafà à la carte");
   EXPECT_EQ(repair_of("cafÃ©"), static_cast<size_t>(Repair::encoding));
 }
 
 TEST(RepairText, WhatHasItsMarksFromItsAuthorStays) {
-  for (const char* clean :
-       {"«CAFÉ» et «À L'ÉTÉ»…", "TERMINÉ…", "NÃO", "AMANHÃ”", "IRMÃ – MAÇÃ…", "»ÜBER« 20 °C", "Nestlé® und Citroën™", "Å·Ä·Ö", "Île d’Yeu",
-        "20 m² à 3 €", "fermé»…", "L·L i l·l", "α² + β", "tiếng Việt", "naïve façade", "Ærø", "50 ¢ ½ ¾"})
+  for (const char* clean : {"«CAFÉ» et «À L'ÉTÉ»…",
+                            "TERMINÉ…",
+                            "NÃO",
+                            "AMANHÃ”",
+                            "IRMÃ – MAÇÃ…",
+                            "»ÜBER« 20 °C",
+                            "Nestlé® und Citroën™",
+                            "Å·Ä·Ö",
+                            "Île d’Yeu",
+                            "20 m² à 3 €",
+                            "fermé»…",
+                            "L·L i l·l",
+                            "α² + β",
+                            "tiếng Việt",
+                            "naïve façade",
+                            "Ærø",
+                            "50 ¢ ½ ¾",
+                            "LIBERTÉ\u00a0! ÉGALITÉ\u00a0! FRATERNITÉ\u00a0!",
+                            "A IRMÃ\u00a0Maria chegou",
+                            "VÝŠE UVEDENÉ I NÍŽE UVEDENÉ",
+                            "3×½ AND 2×¼"})
     EXPECT_EQ(repaired(clean), clean);
 }
 

@@ -17,12 +17,12 @@ TEST_F(CleanVerb, WritesWhatTrainingReads) {
   write("valid.a", "see ab now\n"), write("valid.b", "siehe ba jetzt\n");
   write("given.yml",
         "data: {train: [{source: a, target: b, weight: 2}]}\nvalid: {source: valid.a, target: valid.b}\ntrain: {batch-tokens: 300}\n"
-        "clean: {copies: pairs}\n");
+        "clean: {copies: targets}\n");
   ShellOutcome o = call("clean given.yml -o cleaned");
   ASSERT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, HasSubstr("of 64 pairs kept"));
   EXPECT_THAT(o.text, HasSubstr("dropped  digits"));
-  EXPECT_THAT(o.text, HasSubstr("starling train cleaned/train.yml"));
+  EXPECT_THAT(o.text, HasSubstr("train with its train.yml"));
   o = call("train cleaned/train.yml --dump-config minimal");
   ASSERT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, HasSubstr("tsv: cleaned/kept.tsv.zst"));
@@ -35,7 +35,7 @@ TEST_F(CleanVerb, WritesWhatTrainingReads) {
   o = call("train given.yml --train.output other");
   EXPECT_EQ(o.status, 2);
   EXPECT_THAT(o.text, HasSubstr("run 'starling clean' with this configuration first"));
-  EXPECT_THAT(call("clean --data.source a --data.target b --clean.max-ration 3 -o c").text, HasSubstr("did you mean --clean.max-ratio"));
+  EXPECT_THAT(call("clean --data.source a --data.target b --clean.max-ration 3 -o c").text, HasSubstr("did you mean '--clean.max-ratio'"));
 }
 
 }  // namespace

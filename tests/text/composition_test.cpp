@@ -69,6 +69,16 @@ TEST(Composition, HangulIsArithmetic) {
 }
 
 // What is composed in groups that begin where begins_composition() says so is what is composed as a whole.
+TEST(Composition, TakesLinearTimeAndLosesNothing) {
+  std::string marks, sorted;
+  for (int i = 0; i < 200000; ++i) marks += "\u0301\u0316";  // which are sorted by their classes, 230 and 220
+  for (int i = 0; i < 200000; ++i) sorted += "\u0316";
+  sorted = "á" + sorted;  // the first acute becomes part of the letter
+  for (int i = 1; i < 200000; ++i) sorted += "\u0301";
+  EXPECT_EQ(composed("a" + marks), sorted);  // would take hours in time that grows with the square
+  EXPECT_EQ(composed("가\u11A7나"), "가\u11A7나");
+}
+
 TEST(Composition, GroupsCanBeComposedOneByOne) {
   std::ifstream in(cases_path);
   std::u32string all, by_groups, group;
