@@ -14,14 +14,19 @@ using testing::HasSubstr;
 class AlignVerb : public CalledTest {};
 
 TEST_F(AlignVerb, WritesLinksThatTrainingReads) {
-  write_counting();  // the same words backwards
+  std::string a, b;  // three of ten words, and their partners backwards
+  for (int i = 0; i < 300; ++i) {
+    const int x = i * i % 10, y = (i / 3 + 1) % 10, z = (7 * i + 3) % 10;
+    a += fmt::format("a{} a{} a{}\n", x, y, z), b += fmt::format("b{} b{} b{}\n", z, y, x);
+  }
+  write("a", a), write("b", b);
   ShellOutcome o = call("align --source a --target b --model1 -o links --scores scores --iterations 10");
   ASSERT_EQ(o.status, 0) << o.text;
-  EXPECT_THAT(o.text, HasSubstr("300 pairs, 1200 links; trained on 300 pairs"));
+  EXPECT_THAT(o.text, HasSubstr("trained on 300 pairs"));
   ASSERT_EQ(call("align --source a --target b --model1 --iterations 10 --quiet --threads 1 -o again").text, "");
   const auto files = real_file_system();
   EXPECT_EQ(files->read_file(path("links")), files->read_file(path("again")));
-  EXPECT_THAT(files->read_file(path("links")), testing::StartsWith("0-3 1-2 2-1 3-0\n"));
+  EXPECT_THAT(files->read_file(path("links")), HasSubstr("0-2 1-1 2-0\n0-2 1-1 2-0\n0-2 1-1 2-0\n"));
   const std::string scores = files->read_file(path("scores"));
   EXPECT_EQ(std::count(scores.begin(), scores.end(), '\n'), 300);
   o = call(
@@ -30,6 +35,8 @@ TEST_F(AlignVerb, WritesLinksThatTrainingReads) {
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(call("align --source a --target b --parts pieces").text, HasSubstr("name it with --vocab"));
   EXPECT_THAT(call("align --source a --target b -o a").text, HasSubstr("--output"));
+  EXPECT_THAT(call("align --source a --target b --parts pieces --vocab run/vocab.spm -o run/vocab.spm").text, HasSubstr("--output"));
+  EXPECT_THAT(call("align --source a --target b -o same --scores ./same").text, HasSubstr("--scores needs a file of its own"));
   EXPECT_THAT(call("align --source a").text, HasSubstr("lacks its other side"));
 }
 
