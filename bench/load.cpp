@@ -36,6 +36,7 @@ class Requests {
       curl_multi_remove_handle(multi_, request->handle);
       curl_easy_cleanup(request->handle);
     }
+    for (auto& request : free_) curl_easy_cleanup(request->handle);
     curl_slist_free_all(headers_);
     curl_multi_cleanup(multi_);
   }

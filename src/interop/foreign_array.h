@@ -54,7 +54,7 @@ std::string element_bytes(const std::vector<T>& elements) {
 template <class T>
 std::vector<T> elements_of(std::string_view bytes) {
   std::vector<T> elements(bytes.size() / sizeof(T));
-  std::memcpy(elements.data(), bytes.data(), elements.size() * sizeof(T));
+  if (!elements.empty()) std::memcpy(elements.data(), bytes.data(), elements.size() * sizeof(T));
   return elements;
 }
 
