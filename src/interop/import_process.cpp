@@ -33,7 +33,9 @@ constexpr int kNice = 10;  // below the threads that translate
   sigprocmask(SIG_SETMASK, &none, nullptr);
   setpriority(PRIO_PROCESS, 0, kNice);
   const rlimit data{memory, memory}, no_core{0, 0};
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which reserve memory beyond any limit
   setrlimit(RLIMIT_DATA, &data);
+#endif
   setrlimit(RLIMIT_CORE, &no_core);
   setrlimit(RLIMIT_FSIZE, &data);
   if (const int null = open("/dev/null", O_RDWR); null >= 0) {
