@@ -25,7 +25,7 @@ constexpr size_t kMostMessage = 4096;  // bytes
 constexpr int kLookMilliseconds = 20;
 constexpr int kNice = 10;  // below the threads that translate
 
-// What follows fork() in a process with threads: system calls only.
+// What follows vfork() in a process with threads: system calls only.
 [[noreturn]] void become(const std::vector<char*>& argv, uint64_t memory, int messages) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t none;
@@ -56,7 +56,7 @@ class ImportProcess {
     std::vector<char*> argv;
     for (std::string& word : command) argv.push_back(word.data());
     argv.push_back(nullptr);
-    process_ = fork();
+    process_ = vfork();  // which copies nothing of a large server, and holds no other thread up
     if (process_ == 0) become(argv, memory, ends[1]);
     const int error = errno;
     close(ends[1]);
