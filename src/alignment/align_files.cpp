@@ -16,7 +16,6 @@ struct AlignedBlock {
     double log_probability = 0;
   };
   std::vector<Pair> pairs;
-  double read = 0;  // share of the text
 };
 
 Links exchanged(Links links) {
@@ -35,7 +34,7 @@ int64_t count_pairs(const CorpusFiles& text) {
 class Directions {
  public:
   Directions(const AlignJob& job, int64_t pairs, const Say& say) : job_(job) {
-    std::vector<NumberedPair> text, reverse;
+    std::vector<NumberedPair> text;
     PairReader reader(job.text);
     std::string_view s, t;
     const int64_t asked = std::min(job.sample, pairs);
@@ -60,11 +59,10 @@ class Directions {
   void align(AlignedBlock::Pair& pair) const {
     const std::vector<LinePart> source = parts(pair.source, true), target = parts(pair.target, false);
     const NumberedPair ids{source_.known(source), target_.known(target)}, swapped{ids.target, ids.source};
-    const Links forward = forward_ ? forward_->links(ids) : Links(), reverse = reverse_ ? exchanged(reverse_->links(swapped)) : Links();
-    pair.links = positions_of(symmetrised(forward, reverse, job_.symmetrisation), source, target);
-    if (forward_) pair.log_probability += forward_->log_probability(ids);
-    if (reverse_) pair.log_probability += reverse_->log_probability(swapped);
-    if (forward_ && reverse_) pair.log_probability /= 2;
+    const AlignedPair forward = forward_ ? forward_->align(ids) : AlignedPair(),
+                      reverse = reverse_ ? reverse_->align(swapped) : AlignedPair();
+    pair.links = positions_of(symmetrised(forward.links, exchanged(reverse.links), job_.symmetrisation), source, target);
+    pair.log_probability = (forward.log_probability + reverse.log_probability) / (forward_ && reverse_ ? 2 : 1);
   }
 
   int64_t sampled = 0;
@@ -88,15 +86,13 @@ AlignedCounts align_files(const AlignJob& job, const TaskScreen& screen, const S
   result.sampled = directions.sampled;
   TaskProgress progress("align", screen);
   PairReader reader(job.text);
-  int64_t read = 0, done = 0;
+  int64_t done = 0;
   run_in_order<AlignedBlock>({.make =
                                   [&](AlignedBlock& block) {
                                     block.pairs.clear();
                                     std::string_view s, t;
                                     while (block.pairs.size() < kAlignedBlock && reader.next(s, t))
                                       block.pairs.push_back({std::string(s), std::string(t), {}, 0});
-                                    read += std::ssize(block.pairs);
-                                    block.read = static_cast<double>(read) / static_cast<double>(result.pairs);
                                     return !block.pairs.empty();
                                   },
                               .work =
@@ -114,12 +110,6 @@ AlignedCounts align_files(const AlignJob& job, const TaskScreen& screen, const S
                                   }},
                              job.aligner.threads, static_cast<size_t>(4 * job.aligner.threads + 2));
   return result;
-}
-
-std::string links_line(const Links& links) {
-  std::string line;
-  for (const auto& [s, t] : links) line += fmt::format("{}{}-{}", line.empty() ? "" : " ", s, t);
-  return line;
 }
 
 }  // namespace starling

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <ostream>
 #include <string>
 
 #include "alignment/aligner.h"
@@ -30,8 +29,5 @@ struct AlignedCounts {
 // it is. The result does not depend on the number of threads. Throws what PairReader does, and ConfigError for a text without pairs.
 AlignedCounts align_files(const AlignJob& job, const TaskScreen& screen, const Say& say,
                           const std::function<void(const Links& links, double log_probability)>& take);
-
-// Returns links as a line of a file of them.
-std::string links_line(const Links& links);
 
 }  // namespace starling

@@ -33,17 +33,20 @@ struct Aligner::Pass {
 Aligner::Aligner(std::span<const NumberedPair> text, const AlignerOptions& options,
                  const std::function<void(const AlignerStatistics&)>& told)
     : options_(options), pairs_(text), counts_(pairs_.size()), tension_(options.tension) {
-  for (int i = 1; i <= options.iterations; ++i) {
-    const bool last = i == options.iterations;
-    AlignerStatistics s = expect(text, !last);
-    if (!last) {
-      if (options.diagonal && options.optimize_tension && i > 1) optimize_tension(text, s.feature);
-      maximize();
-    }
+  for (int i = 1; i < options.iterations; ++i) {
+    AlignerStatistics s = expect(text, true);
+    if (options.diagonal && options.optimize_tension && i > 1) optimize_tension(text, s.feature);
+    maximize();
     s.tension = tension_;
     if (told) told(s);
   }
   std::vector<std::atomic<uint64_t>>().swap(counts_);
+}
+
+AlignerStatistics Aligner::statistics(std::span<const NumberedPair> text) {
+  AlignerStatistics s = expect(text, false);
+  s.tension = tension_;
+  return s;
 }
 
 template <class Each, class Done>
@@ -155,8 +158,8 @@ void Aligner::optimize_tension(std::span<const NumberedPair> text, double featur
   }
 }
 
-Links Aligner::links(const NumberedPair& pair) const {
-  Links links;
+AlignedPair Aligner::align(const NumberedPair& pair) const {
+  AlignedPair aligned;
   double most = 0;
   int64_t best = 0;
   visit(
@@ -167,19 +170,13 @@ Links Aligner::links(const NumberedPair& pair) const {
           best = i;
         }
       },
-      [&](int64_t j, double) {
-        if (best > 0) links.emplace_back(static_cast<int32_t>(best - 1), static_cast<int32_t>(j));
+      [&](int64_t j, double sum) {
+        if (best > 0) aligned.links.emplace_back(static_cast<int32_t>(best - 1), static_cast<int32_t>(j));
+        aligned.log_probability += std::log(sum) / static_cast<double>(pair.target.size());
         most = 0;
         best = 0;
       });
-  return links;
-}
-
-double Aligner::log_probability(const NumberedPair& pair) const {
-  double sum = 0;
-  visit(
-      pair, [](int64_t, int64_t, double, size_t) {}, [&](int64_t, double p) { sum += std::log(p); });
-  return pair.target.empty() ? 0 : sum / static_cast<double>(pair.target.size());
+  return aligned;
 }
 
 double Aligner::log_translation(uint32_t source, uint32_t target) const {

@@ -12,7 +12,7 @@
 namespace starling {
 
 struct AlignerOptions {
-  int iterations = 5;    // the last one's expectations are not used: it only aligns, with what the one before has left
+  int iterations = 5;    // the last of which only aligns, so that one fewer learn
   bool diagonal = true;  // false: model 1
   bool null_word = true;
   double null_probability = 0.08;  // of the null word; with the diagonal prior only
@@ -23,26 +23,32 @@ struct AlignerOptions {
   int threads = 1;
 };
 
-// What an iteration found.
+// What the word pairs say of a text.
 struct AlignerStatistics {
   double log_likelihood = 0;  // nats, all target words
   double bits = 0;            // cross-entropy of a target word
   double null_share = 0;      // posterior of the null word
   double feature = 0;         // posterior mean of h
-  double tension = 0;         // after the iteration
+  double tension = 0;         // after what was learnt from it
+};
+
+// Links, and the mean log-probability of a target word, nats, null word included: how parallel a pair is.
+struct AlignedPair {
+  Links links;
+  double log_probability = 0;
 };
 
 class Aligner {
  public:
-  // Trains on the text. `told` is called after each iteration, the last (of alignment) included.
+  // Trains on the text. `told` is called after each iteration that learns.
   Aligner(std::span<const NumberedPair> text, const AlignerOptions& options,
           const std::function<void(const AlignerStatistics&)>& told = {});
 
-  // Returns the most probable source word of each target word, in the order of the targets; of equal ones the null word, then the first.
-  // Words that were not seen in training are as improbable as at first.
-  Links links(const NumberedPair& pair) const;
-  // Returns the mean log-probability of a target word, nats, null word included: how parallel a pair is.
-  double log_probability(const NumberedPair& pair) const;
+  // Links each target word, in order, to its most probable source word; of equal ones to the null word, then to the first. Words that were
+  // not seen in training are as improbable as at first.
+  AlignedPair align(const NumberedPair& pair) const;
+  // Returns what an iteration that learns nothing more finds in the text.
+  AlignerStatistics statistics(std::span<const NumberedPair> text);
   // Returns log t(target | source); of a pair that was never seen together, that of the first iteration.
   double log_translation(uint32_t source, uint32_t target) const;
   const WordPairs& pairs() const { return pairs_; }

@@ -26,10 +26,9 @@ uint64_t hash_of(std::string_view text, uint64_t seed) { return hash64(std::as_b
 struct Keys {
   Keys() = default;
   Keys(const JudgedSide& s, const JudgedSide& t) {
-    const std::string of_source = copy_key(s), of_target = copy_key(t);
-    source = hash_of(of_source, kSourceSeed);
-    target = hash_of(of_target, kTargetSeed);
-    pair = hash_of(of_source + "\n" + of_target, kPairSeed);
+    source = hash_of(s.copy_key, kSourceSeed);
+    target = hash_of(t.copy_key, kTargetSeed);
+    pair = hash_of(s.copy_key + "\n" + t.copy_key, kPairSeed);
   }
   uint64_t source = 0, target = 0, pair = 0;
 };

@@ -1,4 +1,4 @@
-// One side of a pair, decoded and divided into words once for all that is measured of it.
+// One side of a pair, decoded, divided into words and made comparable once for all that is measured of it.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@ namespace starling {
 
 class JudgedSide {
  public:
-  explicit JudgedSide(std::string_view utf8) : text(utf8), characters(decode_utf8(utf8)), words(split_on_space(characters)) {}
+  explicit JudgedSide(std::string_view utf8);
   JudgedSide(const JudgedSide&) = delete;  // the words point into the characters
   JudgedSide& operator=(const JudgedSide&) = delete;
 
   const std::string_view text;  // valid UTF-8
   const std::u32string characters;
   const std::vector<std::u32string_view> words;  // maximal runs without white space
+  const std::string copy_key;  // letters and digits in lower case, but for which copies may differ; the text itself if it has none
   double length() const { return static_cast<double>(characters.size()); }
 };
 

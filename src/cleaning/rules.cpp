@@ -131,7 +131,7 @@ BrokenRules broken_rules(const JudgedSide& s, const JudgedSide& t, const PairKin
              o.max_word > 0 && (has_long_word(s, static_cast<size_t>(o.max_word)) || has_long_word(t, static_cast<size_t>(o.max_word))));
   broken.set(Rule::letters, few_letters(s, o.min_letters) || few_letters(t, o.min_letters));
   broken.set(Rule::script, other_script(s, kind.source_scripts, o.min_script) || other_script(t, kind.target_scripts, o.min_script));
-  broken.set(Rule::copy, o.copy && has_words(s, 4) && letters_of(s) > 0 && copy_key(s) == copy_key(t));
+  broken.set(Rule::copy, o.copy && has_words(s, 4) && letters_of(s) > 0 && s.copy_key == t.copy_key);
   broken.set(Rule::similar, o.max_similarity > 0 && has_words(s, 5) && has_words(t, 5) && similarity(s, t) >= o.max_similarity);
   broken.set(Rule::digits, o.min_digits > 0 && other_digits(s, t, o.min_digits));
   broken.set(Rule::addresses, o.addresses && sorted(addresses(s)) != sorted(addresses(t)));
@@ -141,13 +141,6 @@ BrokenRules broken_rules(const JudgedSide& s, const JudgedSide& t, const PairKin
   broken.set(Rule::language, o.language && (other_language(s, kind.source_languages, kind.target_languages) ||
                                             other_language(t, kind.target_languages, kind.source_languages)));
   return broken;
-}
-
-std::string copy_key(const JudgedSide& side) {
-  std::u32string key;
-  for (const char32_t c : to_lower(side.characters))
-    if (is_alphabetic(c) || character_class(c) == CharacterClass::number) key += c;
-  return key.empty() ? std::string(side.text) : encode_utf8(key);
 }
 
 }  // namespace starling

@@ -62,7 +62,4 @@ struct PairKind {
 // Asks the rules that look at the pair alone: all but held_out and duplicate.
 BrokenRules broken_rules(const JudgedSide& source, const JudgedSide& target, const PairKind& kind, const CleanOptions& options);
 
-// Returns the letters and digits of a text in lower case, without which copies may differ; the text itself if it has none.
-std::string copy_key(const JudgedSide& side);
-
 }  // namespace starling

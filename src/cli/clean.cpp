@@ -38,7 +38,7 @@ void run_clean(const CLI::App& verb, const ConfigArguments& arguments, const std
   }
   job.configuration = [&](const CleanReport& report) { return cleaned_configuration(config, report, output); };
   const auto files = real_file_system();
-  const StopNote note(fmt::format("stopped: {} is not there; the same command begins again", output));
+  const StopNote note(fmt::format("stopped: {} is not there; the same command begins again", printable(output)));
   const CleanReport report = clean(job, *files, standard_error_screen());
   std::cout << clean_text(report) << fmt::format("{}: kept and dropped pairs, clean.json; train with its train.yml\n", printable(output));
 }

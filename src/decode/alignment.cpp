@@ -48,9 +48,7 @@ std::string links_text(const LinkedSide& source, const LinkedSide& target, const
     const int64_t source_word = from_words[static_cast<size_t>(from.end - 1)], target_word = to_words[static_cast<size_t>(to.end - 1)];
     if (source_word >= 0 && target_word >= 0) pairs.emplace(source_word, target_word);
   }
-  std::string text;
-  for (const auto& [s, t] : pairs) text += fmt::format("{}{}-{}", text.empty() ? "" : " ", s, t);
-  return text;
+  return links_line(pairs);
 }
 
 }  // namespace

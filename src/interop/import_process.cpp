@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "base/error.h"
 #include "base/resource_error.h"
 #include "base/system_reason.h"
+#include "base/task_progress.h"
 
 namespace starling {
 namespace {
@@ -79,8 +79,8 @@ class ImportProcess {
 
   // Returns whether it ended within the time.
   bool wait(double seconds) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (!ended_ && std::chrono::steady_clock::now() < until) {
+    const double until = steady_seconds() + seconds;
+    while (!ended_ && steady_seconds() < until) {
       pollfd file{messages_, POLLIN, 0};
       poll(&file, 1, kLookMilliseconds);
       if (file.revents & POLLHUP) usleep(kLookMilliseconds * 1000 / 10);  // it is about to end

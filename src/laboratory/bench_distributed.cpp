@@ -32,7 +32,7 @@ std::vector<ConfigSection> sections_of(ModelConfig& model, StrategyOptions& stra
 // Prints a line that is not part of the result: on standard error if standard output is JSON.
 void say_beside(const std::string& format, const std::string& line) {
   if (format == "json")
-    tell(line + "\n");
+    tell("{}\n", line);
   else
     std::cout << line << std::endl;
 }
@@ -182,7 +182,7 @@ void run(DistributedArguments a, const ClusterArguments& cluster) {
     refuse_run_files({"--write-cluster", a.write_cluster});
   }
   const auto show = [&](const BenchDistributedResult& r, bool simulated) { findings(r, simulated).print(std::cout, a.format); };
-  o.say = [](const std::string& line) { tell(line + "\n"); };
+  o.say = [](const std::string& line) { tell("{}\n", line); };
   if (cluster.given()) {
     if (o.strategy.algorithm == Algorithm::library)
       throw ConfigError("strategy.algorithm library is MPI's own and is not simulated; choose auto, ring, tree or halving-doubling");

@@ -100,7 +100,7 @@ void run_plan(const CLI::App& verb, const ConfigArguments& arguments, const Clus
   const bool json = a.format == "json";
   const auto say = [&](const std::string& line) {
     if (json)
-      tell(line + "\n");
+      tell("{}\n", line);
     else
       std::cout << line << std::endl;
   };

@@ -1,6 +1,8 @@
 // Word alignments as fast_align, Moses and Marian write them: pairs "source-target" with spaces between them, positions from 0.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <span>
@@ -20,6 +22,13 @@ constexpr auto words(AlignmentUnit) { return std::array{"words", "pieces"}; }
 
 using Links = std::vector<std::pair<int32_t, int32_t>>;  // source, target
 
+/// Returns links, or another range of pairs of positions, as a line of a file of them.
+template <class Pairs>
+std::string links_line(const Pairs& links) {
+  std::string text;
+  for (const auto& [source, target] : links) text += fmt::format("{}{}-{}", text.empty() ? "" : " ", source, target);
+  return text;
+}
 /// Reads a line of links; throws DataError, without a place, for one that is not a pair of numbers.
 Links parse_links(std::string_view line);
 /// The same in gold alignments, which mark possible links: 1-2 is sure, and 1?2 or 1p2 possible (Och and Ney 2003).

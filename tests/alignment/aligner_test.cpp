@@ -10,16 +10,15 @@
 
 #include "alignment/diagonal.h"
 #include "alignment/symmetrise.h"
+#include "tests/cleaning/table_rows.h"
 
 namespace starling {
 namespace {
 
-std::ifstream fixture(const std::string& name) { return std::ifstream(STARLING_SOURCE_DIR "/tests/fixtures/alignment/" + name); }
-
 // The fixture's text, with numbers for words.
 struct TinyText {
   TinyText() {
-    std::ifstream file = fixture("tiny.txt");
+    std::ifstream file(STARLING_SOURCE_DIR "/tests/fixtures/alignment/tiny.txt");
     for (std::string line; std::getline(file, line);) {
       NumberedPair pair;
       bool target = false;
@@ -63,16 +62,12 @@ void expect_printed(double value, const std::string& printed, const std::string&
 TEST(AlignerNumbers, AreFastAligns) {
   const TinyText text;
   std::map<std::string, std::vector<std::vector<std::string>>> expected;  // rows by run
-  std::ifstream file = fixture("tiny-statistics.tsv");
-  for (std::string line; std::getline(file, line);) {
-    std::vector<std::string> row(1);
-    for (const char c : line) c == '\t' ? void(row.emplace_back()) : row.back().push_back(c);
+  for (const std::vector<std::string>& row : table_rows("alignment/tiny-statistics.tsv"))
     if (row.at(0) != "run") expected[row[0]].push_back(row);
-  }
   EXPECT_EQ(expected.size(), 8u);
   for (const auto& [run, rows] : expected) {
     size_t at = 0;
-    Aligner(run == "full-reverse" ? text.reverse : text.pairs, options_of(run), [&](const AlignerStatistics& s) {
+    const auto compare = [&](const AlignerStatistics& s) {
       const std::vector<std::string>& row = rows.at(at);
       const std::string what = run + ", iteration " + row[2];
       expect_printed(s.log_likelihood, row.at(3), what + ", likelihood");
@@ -82,7 +77,9 @@ TEST(AlignerNumbers, AreFastAligns) {
         expect_printed(s.feature, row.at(6), what + ", feature");
         expect_printed(s.tension, row.at(7), what + ", tension");
       }
-    });
+    };
+    const std::vector<NumberedPair>& pairs = run == "full-reverse" ? text.reverse : text.pairs;
+    compare(Aligner(pairs, options_of(run), compare).statistics(pairs));
     EXPECT_EQ(at, rows.size()) << run;
   }
 }
@@ -92,45 +89,37 @@ TEST(AlignerLinks, AreFastAlignsAndSymmetrisedAsAtoolsDoes) {
   std::map<std::string, Aligner> aligners;
   for (const char* run : {"model1", "model1-10", "model1-vb", "model1-nonull", "diagonal", "diagonal-vb", "full", "full-reverse"})
     aligners.try_emplace(run, run == std::string("full-reverse") ? text.reverse : text.pairs, options_of(run));
-  std::ifstream file = fixture("tiny-links.tsv");
-  std::vector<std::string> names;
-  size_t line_number = 0;
-  for (std::string line; std::getline(file, line); ++line_number) {
-    std::vector<std::string> row(1);
-    for (const char c : line) c == '\t' ? void(row.emplace_back()) : row.back().push_back(c);
-    if (line_number == 0) {
-      names = row;
-      continue;
-    }
-    const size_t k = line_number - 1;
-    const Links forward = aligners.at("full").links(text.pairs[k]), reverse = swapped(aligners.at("full-reverse").links(text.reverse[k]));
+  const std::vector<std::vector<std::string>> rows = table_rows("alignment/tiny-links.tsv");
+  const std::vector<std::string>& names = rows.at(0);
+  for (size_t k = 0; k + 1 < rows.size(); ++k) {
+    const std::vector<std::string>& row = rows[k + 1];
+    const Links forward = aligners.at("full").align(text.pairs[k]).links,
+                reverse = swapped(aligners.at("full-reverse").align(text.reverse[k]).links);
     for (size_t column = 1; column < row.size(); ++column) {
       Links links;
       if (names[column] == "full-reverse")
         links = reverse;
       else if (aligners.contains(names[column]))
-        links = aligners.at(names[column]).links(text.pairs[k]);
+        links = aligners.at(names[column]).align(text.pairs[k]).links;
       else
         for (size_t i = 0; i < words(Symmetrisation{}).size(); ++i)
           if (names[column] == words(Symmetrisation{})[i]) links = symmetrised(forward, reverse, static_cast<Symmetrisation>(i));
       EXPECT_EQ(links, parse_links(row[column])) << names[column] << ", line " << row[0];
     }
   }
-  EXPECT_EQ(line_number, 19u);
+  EXPECT_EQ(rows.size(), 19u);
 }
 
 TEST(AlignerTable, IsFastAligns) {
   const TinyText text;
   std::map<std::string, Aligner> aligners;
-  std::ifstream file = fixture("tiny-lexicon.tsv");
   int compared = 0;
-  for (std::string line; std::getline(file, line);) {
-    std::vector<std::string> row(1);
-    for (const char c : line) c == '\t' ? void(row.emplace_back()) : row.back().push_back(c);
+  for (const std::vector<std::string>& row : table_rows("alignment/tiny-lexicon.tsv")) {
     if (row.at(0) == "run") continue;
     const auto aligner = aligners.try_emplace(row[0], row[0] == "full-reverse" ? text.reverse : text.pairs, options_of(row[0])).first;
     const uint32_t condition = row.at(1) == "<eps>" ? kNullWord : text.numbers.at(row[1]);
-    EXPECT_NEAR(aligner->second.log_translation(condition, text.numbers.at(row.at(2))), std::stod(row.at(3)), 6e-5) << line;
+    EXPECT_NEAR(aligner->second.log_translation(condition, text.numbers.at(row.at(2))), std::stod(row.at(3)), 6e-5)
+        << row[0] << " " << row[1] << " " << row[2];
     ++compared;
   }
   EXPECT_GT(compared, 200);
@@ -155,19 +144,15 @@ TEST(AlignerPrior, SumsAndExpectationsAreThoseOfTheirDefinition) {
 TEST(AlignerPrior, TheTensionWithoutSlipsMakesTheTextMoreLikely) {
   const TinyText text;
   AlignerOptions o = options_of("full");
-  AlignerStatistics slips, right;
-  Aligner(text.pairs, o, [&](const AlignerStatistics& s) { slips = s; });
+  const AlignerStatistics slips = Aligner(text.pairs, o).statistics(text.pairs);
   o.slips = false;
-  Aligner(text.pairs, o, [&](const AlignerStatistics& s) { right = s; });
+  const AlignerStatistics right = Aligner(text.pairs, o).statistics(text.pairs);
   EXPECT_GT(right.log_likelihood, slips.log_likelihood + 10);
   o.optimize_tension = false;  // the same tension, not found but given
   o.tension = right.tension;
-  double given = 0;
-  Aligner(text.pairs, o, [&](const AlignerStatistics& s) { given = s.log_likelihood; });
+  const double given = Aligner(text.pairs, o).statistics(text.pairs).log_likelihood;
   o.tension = slips.tension;
-  double of_slips = 0;
-  Aligner(text.pairs, o, [&](const AlignerStatistics& s) { of_slips = s.log_likelihood; });
-  EXPECT_GT(given, of_slips + 10);
+  EXPECT_GT(given, Aligner(text.pairs, o).statistics(text.pairs).log_likelihood + 10);
 }
 
 TEST(AlignerThreads, ChangeNothing) {
@@ -178,7 +163,8 @@ TEST(AlignerThreads, ChangeNothing) {
   std::vector<double> likelihoods[2];
   for (const int threads : {1, 3}) {
     o.threads = threads;
-    Aligner(many, o, [&](const AlignerStatistics& s) { likelihoods[threads / 2].push_back(s.log_likelihood); });
+    const auto keep = [&](const AlignerStatistics& s) { likelihoods[threads / 2].push_back(s.log_likelihood); };
+    keep(Aligner(many, o, keep).statistics(many));
   }
   EXPECT_EQ(likelihoods[0], likelihoods[1]);
 }
@@ -188,10 +174,10 @@ TEST(AlignerText, EmptySidesAndUnknownWords) {
   text.pairs.push_back({{}, {1, 2}});
   text.pairs.push_back({{1}, {}});
   const Aligner aligner(text.pairs, {});
-  EXPECT_TRUE(aligner.links({{}, {3}}).empty());
-  EXPECT_TRUE(aligner.links({{3}, {}}).empty());
-  EXPECT_TRUE(std::isfinite(aligner.log_probability({{99999}, {88888}})));
-  EXPECT_GT(aligner.log_probability(text.pairs[0]), aligner.log_probability({text.pairs[0].source, text.pairs[9].target}));
+  EXPECT_TRUE(aligner.align({{}, {3}}).links.empty());
+  EXPECT_TRUE(aligner.align({{3}, {}}).links.empty());
+  EXPECT_TRUE(std::isfinite(aligner.align({{99999}, {88888}}).log_probability));
+  EXPECT_GT(aligner.align(text.pairs[0]).log_probability, aligner.align({text.pairs[0].source, text.pairs[9].target}).log_probability);
 }
 
 }  // namespace

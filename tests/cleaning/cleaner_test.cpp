@@ -95,6 +95,21 @@ TEST_F(Cleaning, IsTheSameWithAnyNumberOfThreads) {
   EXPECT_GT(results[1].size(), 1000u);
 }
 
+TEST_F(Cleaning, WhatIsUsualIsFoundInTheText) {
+  std::vector<std::string> text;
+  for (int i = 0; i < 150; ++i)
+    text.push_back(fmt::format("Number {0} it is\tDies ist hier und heute auch noch die sehr lange Nummer {0}, und mehr", i));
+  text.push_back("Number 1000 it is\tNummer 1000, und mehr");
+  write("a.tsv", text);
+  const CleanReport report = clean(job({tsv("a.tsv")}));
+  EXPECT_NEAR(report.corpora[0].usual_ratio, 68. / 15, 1e-12);                // characters of most, which have two digits
+  EXPECT_EQ(report.corpora[0].dropped[static_cast<size_t>(Rule::ratio)], 1);  // the one that is short here
+  write("few.tsv", {text[0], "Hello there, my friend\tHallo, mein Freund"});
+  CleanJob few = job({tsv("few.tsv")});
+  few.output = path("few");
+  EXPECT_EQ(clean(few).corpora[0].dropped[static_cast<size_t>(Rule::ratio)], 1);  // the long one: they are too few to tell
+}
+
 TEST_F(Cleaning, WhatIsHeldOutGoes) {
   write("a.tsv", {"Good morning\tGuten Morgen", "The harbour master closed the gate early.\tDer Hafenmeister schloss das Tor.",
                   "The harbour master closed the gate early!\tAnders übersetzt: er machte das Tor früh zu.", "Good evening\tGuten Morgen"});

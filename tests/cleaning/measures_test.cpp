@@ -3,56 +3,37 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 
-#include "base/text_files.h"
+#include "tests/cleaning/table_rows.h"
 #include "text/script.h"
 
 namespace starling {
 namespace {
 
-std::vector<std::string> fields_of(const std::string& line, char separator) {
-  std::vector<std::string> fields(1);
-  for (const char c : line) {
-    if (c == separator)
-      fields.emplace_back();
-    else
-      fields.back() += c;
-  }
-  return fields;
-}
-
 using Row = std::map<std::string, std::string>;  // by the names of columns
 
-// The rows of a table by their ids. Lines end with LF only.
+// The rows of a table by their ids.
 std::map<std::string, Row> table(const std::string& name) {
-  std::ifstream file(STARLING_SOURCE_DIR "/tests/fixtures/cleaning/" + name);
-  std::string line;
-  std::getline(file, line);
-  const std::vector<std::string> names = fields_of(line, '\t');
+  const std::vector<std::vector<std::string>> all = table_rows("cleaning/" + name);
   std::map<std::string, Row> rows;
-  while (std::getline(file, line)) {
-    const std::vector<std::string> fields = fields_of(line, '\t');
-    for (size_t i = 0; i < fields.size(); ++i) rows[fields[0]][names.at(i)] = fields[i];
-  }
+  for (size_t k = 1; k < all.size(); ++k)
+    for (size_t i = 0; i < all[k].size(); ++i) rows[all[k][0]][all[0].at(i)] = all[k][i];
   return rows;
 }
 
 struct FixturePair {
-  explicit FixturePair(const std::string& line) : fields(fields_of(line, '\t')), source(fields.at(4)), target(fields.at(5)) {}
+  explicit FixturePair(std::vector<std::string> row) : fields(std::move(row)), source(fields.at(4)), target(fields.at(5)) {}
   const std::vector<std::string> fields;  // id, source language, target language, kind, source, target
   const JudgedSide source, target;
 };
 
 // Calls check(pair) for each pair of the fixture.
 void for_each_pair(const std::function<void(const FixturePair&)>& check) {
-  std::ifstream file(STARLING_SOURCE_DIR "/tests/fixtures/cleaning/pairs.tsv");
-  std::string line;
   int count = 0;
-  while (std::getline(file, line)) {
-    if (line.starts_with("id\t")) continue;
-    check(FixturePair(line));
+  for (const std::vector<std::string>& row : table_rows("cleaning/pairs.tsv")) {
+    if (row[0] == "id") continue;
+    check(FixturePair(row));
     ++count;
   }
   EXPECT_EQ(count, 153);

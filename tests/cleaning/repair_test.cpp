@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
+
+#include "tests/cleaning/table_rows.h"
 
 namespace starling {
 namespace {
@@ -86,12 +87,9 @@ TEST(RepairText, MarksAndLettersOfOtherAlphabets) {
 
 // Of the fixture's pairs only those change that were made to be damaged.
 TEST(RepairText, LeavesCleanPairsAlone) {
-  std::ifstream file(STARLING_SOURCE_DIR "/tests/fixtures/cleaning/pairs.tsv");
   std::set<std::string> kinds;
   int clean = 0;
-  for (std::string line; std::getline(file, line);) {
-    std::vector<std::string> fields(1);
-    for (const char c : line) c == '\t' ? void(fields.emplace_back()) : fields.back().push_back(c);
+  for (const std::vector<std::string>& fields : table_rows("cleaning/pairs.tsv")) {
     if (fields.at(0) == "id") continue;
     clean += fields.at(3) == "clean";
     for (size_t side = 4; side < 6; ++side)

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 
 #include "config/words.h"
+#include "tests/cleaning/table_rows.h"
 
 namespace starling {
 namespace {
@@ -77,28 +77,22 @@ TEST(CleaningRules, CanBeTurnedOff) {
   off.encoding = off.copy = off.addresses = off.placeholders = off.markup = off.language = false;
   off.max_words = off.max_characters = off.max_word = off.max_repetitions = 0;
   off.max_ratio = off.min_letters = off.min_script = off.max_similarity = off.min_digits = 0;
-  std::ifstream file(STARLING_SOURCE_DIR "/tests/fixtures/cleaning/pairs.tsv");
-  for (std::string line; std::getline(file, line);) {
-    std::vector<std::string> fields(1);
-    for (const char c : line) c == '\t' ? void(fields.emplace_back()) : fields.back().push_back(c);
+  for (const std::vector<std::string>& fields : table_rows("cleaning/pairs.tsv")) {
     const std::string why = broken(fields.at(4), fields.at(5), "en", "de", off);
-    EXPECT_TRUE(why.empty() || why == "empty") << line;
+    EXPECT_TRUE(why.empty() || why == "empty") << fields[0];
   }
 }
 
 // Of the fixture's pairs, by their kinds: all clean ones stay, and of what was spoiled on purpose most goes.
 TEST(CleaningRules, OfTheFixtureTheCleanPairsStay) {
-  std::ifstream file(STARLING_SOURCE_DIR "/tests/fixtures/cleaning/pairs.tsv");
   std::map<std::string, std::string> by_kind;  // the rules that each kind breaks
   int clean = 0;
-  for (std::string line; std::getline(file, line);) {
-    std::vector<std::string> fields(1);
-    for (const char c : line) c == '\t' ? void(fields.emplace_back()) : fields.back().push_back(c);
+  for (const std::vector<std::string>& fields : table_rows("cleaning/pairs.tsv")) {
     if (fields.at(0) == "id") continue;
     const std::string why = broken(fields.at(4), fields.at(5), fields[1], fields[2]);
     if (fields[3] == "clean") {
       ++clean;
-      EXPECT_EQ(why, "") << line;
+      EXPECT_EQ(why, "") << fields[0];
     }
     by_kind[fields[3]] += why + " ";
   }
@@ -115,9 +109,9 @@ TEST(CleaningRules, OfTheFixtureTheCleanPairsStay) {
 }
 
 TEST(CleaningRules, CopiesAreEqualButForCaseSpacesAndMarks) {
-  EXPECT_EQ(copy_key(JudgedSide("The yard, is EMPTY!")), copy_key(JudgedSide("the yard  is empty")));
-  EXPECT_NE(copy_key(JudgedSide("Room 12")), copy_key(JudgedSide("Room 13")));
-  EXPECT_EQ(copy_key(JudgedSide("...")), "...");
+  EXPECT_EQ(JudgedSide("The yard, is EMPTY!").copy_key, JudgedSide("the yard  is empty").copy_key);
+  EXPECT_NE(JudgedSide("Room 12").copy_key, JudgedSide("Room 13").copy_key);
+  EXPECT_EQ(JudgedSide("...").copy_key, "...");
 }
 
 }  // namespace
