@@ -30,7 +30,7 @@ int64_t count_pairs(const CorpusFiles& text) {
   return count;
 }
 
-// What both directions are trained on, and with what they know words again.
+// The aligners of both directions, and the numbers of the words that they were trained on.
 class Directions {
  public:
   Directions(const AlignJob& job, int64_t pairs, const Say& say) : job_(job) {

@@ -24,26 +24,27 @@ void visit(Visitor& v, CleanOptions& c) {
   v.field("encoding", c.encoding, "drop pairs with characters that were lost (U+FFFD) or are private");
   v.field("max-words", c.max_words, "drop pairs with a side longer than this many words", 0, 1000000);
   v.field("max-characters", c.max_characters, "drop pairs with a side longer than this many characters", 0, 10000000);
-  v.field(
-      "max-ratio", c.max_ratio,
-      "drop pairs whose longer side, in characters and divided by what is usual in the corpus, is more than 10 characters above so many "
-      "times the shorter",
-      0.0, 1000.0);
-  v.field("max-word", c.max_word, "drop pairs with a longer word, in characters, addresses aside, where spaces divide words", 0, 1000000);
+  v.field("max-ratio", c.max_ratio,
+          "drop pairs whose longer side exceeds this many times the shorter by more than 10 characters, once the corpus's usual ratio is "
+          "divided "
+          "out",
+          0.0, 1000.0);
+  v.field("max-word", c.max_word, "drop pairs with a word longer than this many characters, addresses aside, where spaces divide words", 0,
+          1000000);
   v.field("min-letters", c.min_letters,
           "drop pairs where less than this share of a side's characters, if 10 or more, are letters; spaces do not count", 0.0, 1.0);
   v.field("min-script", c.min_script, "drop pairs where less than this share of a side's letters is in its language's script", 0.0, 1.0);
   v.field("copy", c.copy, "drop pairs of at least four words whose sides have the same letters");
   v.field("max-similarity", c.max_similarity,
           "drop pairs of at least five words whose sides are at least this similar (1 - edit distance / length)", 0.0, 1.0);
-  v.field("min-digits", c.min_digits, "drop pairs with more than three digits other than 0 whose sequences are less alike", 0.0, 1.0);
-  v.field("addresses", c.addresses, "drop pairs with other web addresses on one side than on the other");
-  v.field("placeholders", c.placeholders, "drop pairs with other variables (%s, {0}, $x) on one side than on the other");
+  v.field("min-digits", c.min_digits, "drop pairs with more than three digits other than 0 whose sequences are less similar than this", 0.0,
+          1.0);
+  v.field("addresses", c.addresses, "drop pairs whose sides have different web addresses");
+  v.field("placeholders", c.placeholders, "drop pairs whose sides have different variables (%s, {0}, $x)");
   v.field("markup", c.markup, "drop pairs with elements of HTML or XML on one side only");
   v.field("max-repetitions", c.max_repetitions, "drop pairs where only one side repeats a phrase this many times in a row", 0, 1000);
   v.field("language", c.language, "drop pairs with a side that is clearly in another language, or in that of the other side");
-  v.choice("copies", c.copies,
-           "drop what was there before, but for case, spaces and punctuation: the same pair, or the same target; off keeps all");
+  v.choice("copies", c.copies, "drop repeats of a pair, or of a target; case, spaces and punctuation do not count; off keeps all");
   v.field("held-out", c.held_out,
           "drop pairs that are in valid.source and valid.target or valid.sets, long ones also if only one side matches");
 }

@@ -86,8 +86,8 @@ class Reader {
   std::thread thread_;
 };
 
-// Without this each of glibc's heaps, of which there are eight for each core, may keep 64 MiB that were freed: the threshold for memory
-// that goes back to the system grows with the largest block that was ever freed.
+// By default glibc returns memory to the system only above a threshold, which grows to 64 MiB with the largest block that was ever freed.
+// It has up to eight heaps per core, and each may keep that much.
 void keep_little_freed_memory() {
   constexpr int kKept = 1 << 20;  // bytes
   mallopt(M_MMAP_THRESHOLD, kKept);
