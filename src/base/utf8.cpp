@@ -56,6 +56,10 @@ std::u32string decode_utf8(std::string_view text) {
   std::u32string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
+    if (static_cast<unsigned char>(text[i]) < 0x80) {
+      out.push_back(static_cast<unsigned char>(text[i++]));
+      continue;
+    }
     const auto [value, length] = decode_utf8_at(text.substr(i));
     if (length == 0) {
       const unsigned byte = static_cast<unsigned char>(text[i]);

@@ -1,248 +1,24 @@
 #include "cleaning/cleaner.h"
 
-#include <algorithm>
 #include <optional>
-#include <span>
+#include <utility>
 
-#include "base/hash64.h"
-#include "base/ordered_pipeline.h"
-#include "cleaning/seen_keys.h"
-#include "data/zstd_writer.h"
+#include "base/lock.h"
+#include "base/quotes.h"
+#include "cleaning/choosing.h"
+#include "cleaning/copy_search.h"
+#include "cleaning/judging.h"
+#include "config/config.h"
 #include "storage/outputs.h"
 #include "storage/publication.h"
 
 namespace starling {
 namespace {
 
-constexpr size_t kBlock = 500;      // pairs that a thread judges at a time
-constexpr int64_t kSample = 20000;  // pairs by which the usual ratio of lengths is found
-constexpr size_t kExamples = 5;     // of each rule
-constexpr double kLongEnough = 25;  // characters, mean of both sides, above which one side is enough to be held out
-constexpr uint64_t kSourceSeed = 1, kTargetSeed = 2, kPairSeed = 3;
-
-uint64_t hash_of(std::string_view text, uint64_t seed) { return hash64(std::as_bytes(std::span(text)), seed); }
-
-// The hashes by which copies are found.
-struct Keys {
-  Keys() = default;
-  Keys(const JudgedSide& s, const JudgedSide& t) {
-    source = hash_of(s.copy_key, kSourceSeed);
-    target = hash_of(t.copy_key, kTargetSeed);
-    pair = hash_of(s.copy_key + "\n" + t.copy_key, kPairSeed);
-  }
-  uint64_t source = 0, target = 0, pair = 0;
-};
-
-struct JudgedPair {
-  std::string source, target;
-  float weight = 1;
-  BrokenRules broken;
-  Keys keys;
-};
-
-struct JudgedBlock {
-  size_t corpus = 0;
-  int64_t first = 0;  // line
-  std::vector<JudgedPair> pairs;
-  RepairCounts repaired{};
-  double read = 0;  // share of all corpora
-};
-
-// Pairs that are kept for validation and tests.
-class HeldOut {
- public:
-  explicit HeldOut(const std::vector<CorpusFiles>& corpora) {
-    for (const CorpusFiles& corpus : corpora) {
-      PairReader reader(corpus);
-      for (std::string_view s, t; reader.next(s, t);) {
-        RepairCounts ignored{};
-        const std::string source = repaired(s, ignored), target = repaired(t, ignored);
-        const Keys keys{JudgedSide(source), JudgedSide(target)};
-        for (const uint64_t key : {keys.source, keys.target, keys.pair}) keys_.add(key, 0);
-      }
-    }
-  }
-  bool has(const JudgedSide& s, const JudgedSide& t, const Keys& keys) const {
-    return keys_.has(keys.pair) || ((s.length() + t.length()) / 2 > kLongEnough && (keys_.has(keys.source) || keys_.has(keys.target)));
-  }
-
- private:
-  SeenKeys keys_;
-};
-
-// The median of the characters of targets over those of sources, of pairs that are long enough to tell; nothing if they are few.
-std::optional<double> usual_ratio(const CorpusFiles& corpus) {
-  constexpr double kFewestCharacters = 20;
-  constexpr size_t kFewestPairs = 100;
-  std::vector<double> ratios;
-  PairReader reader(corpus);
-  std::string_view s, t;
-  for (int64_t i = 0; i < kSample && reader.next(s, t); ++i) {
-    const auto source = static_cast<double>(decode_utf8(s).size()), target = static_cast<double>(decode_utf8(t).size());
-    if (std::max(source, target) >= kFewestCharacters && std::min(source, target) > 0) ratios.push_back(target / source);
-  }
-  if (ratios.size() < kFewestPairs) return std::nullopt;
-  std::nth_element(ratios.begin(), ratios.begin() + static_cast<ptrdiff_t>(ratios.size() / 2), ratios.end());
-  return ratios[ratios.size() / 2];
-}
-
-std::string field(std::string text) {
-  std::replace(text.begin(), text.end(), '\t', ' ');
-  return text;
-}
-
-// Reads the corpora in blocks.
-class Blocks {
- public:
-  Blocks(const DataOptions& data) : data_(data), bytes_(std::max<uint64_t>(corpus_bytes(data), 1)) {}
-  bool next(JudgedBlock& block) {
-    block.pairs.clear();
-    block.repaired = {};
-    while (corpus_ < data_.train.size()) {
-      if (!reader_) reader_.emplace(data_.train[corpus_]);
-      block.corpus = corpus_;
-      block.first = lines_ + 1;
-      std::string_view s, t;
-      while (block.pairs.size() < kBlock && reader_->next(s, t))
-        block.pairs.push_back({std::string(s), std::string(t), reader_->weight(), {}, {}});
-      lines_ += std::ssize(block.pairs);
-      block.read = static_cast<double>(earlier_ + reader_->bytes_read()) / static_cast<double>(bytes_);
-      if (!block.pairs.empty()) return true;
-      earlier_ += reader_->bytes_read();
-      reader_.reset();
-      ++corpus_;
-      lines_ = 0;
-    }
-    return false;
-  }
-
- private:
-  const DataOptions& data_;
-  const uint64_t bytes_;
-  size_t corpus_ = 0;
-  uint64_t earlier_ = 0;
-  int64_t lines_ = 0;
-  std::optional<PairReader> reader_;
-};
-
-// What is written of one corpus.
-struct KeptFiles {
-  ZstdWriter pairs;
-  std::optional<ZstdWriter> weights;
-};
-
-class Cleaner {
- public:
-  Cleaner(const CleanJob& job, FileSystem& files, const std::string& directory)
-      : job_(job),
-        held_out_(job.options.held_out ? job.held_out : std::vector<CorpusFiles>{}),
-        dropped_(files, join_path(directory, "dropped.tsv.zst")) {
-    const size_t count = job.data.train.size();
-    for (size_t i = 0; i < count; ++i) {
-      const CorpusFiles& corpus = job.data.train[i];
-      const auto language = [](const std::string& own, const std::string& all) { return own.empty() ? all : own; };
-      kinds_.emplace_back(language(corpus.source_language, job.languages.source), language(corpus.target_language, job.languages.target));
-      if (const auto usual = usual_ratio(corpus)) kinds_.back().usual_ratio = *usual;
-      const std::string name = count == 1 ? "kept" : fmt::format("kept-{}", i + 1);
-      report.corpora.push_back({.name = corpus.name(), .kept_file = name + ".tsv.zst", .usual_ratio = kinds_.back().usual_ratio});
-      kept_.push_back({ZstdWriter(files, join_path(directory, name + ".tsv.zst")), std::nullopt});
-      if (corpus.sentence_weights.empty()) continue;
-      report.corpora.back().weights_file = name + ".weights.zst";
-      kept_.back().weights.emplace(files, join_path(directory, report.corpora.back().weights_file));
-    }
-  }
-
-  // Called by several threads.
-  void judge(JudgedBlock& block) {
-    for (JudgedPair& pair : block.pairs) {
-      if (job_.options.repair) {
-        pair.source = repaired(pair.source, block.repaired);
-        pair.target = repaired(pair.target, block.repaired);
-      }
-      const JudgedSide s(pair.source), t(pair.target);
-      pair.broken = broken_rules(s, t, kinds_[block.corpus], job_.options);
-      if (pair.broken.any()) continue;
-      pair.keys = Keys(s, t);
-      pair.broken.set(Rule::held_out, held_out_.has(s, t, pair.keys));
-    }
-  }
-
-  // Called in the order of the pairs.
-  void take(JudgedBlock& block) {
-    while (starts_.size() <= block.corpus) starts_.push_back(number_);
-    CorpusCleaning& corpus = report.corpora[block.corpus];
-    for (size_t i = 0; i < kRepairs; ++i) corpus.repaired[i] += block.repaired[i];
-    std::string kept, dropped, weights;
-    for (size_t i = 0; i < block.pairs.size(); ++i) {
-      JudgedPair& pair = block.pairs[i];
-      const int64_t line = block.first + static_cast<int64_t>(i);
-      std::string before;
-      if (!pair.broken.any() && job_.options.copies != CopyRule::off)
-        if (const auto first = seen_.add(job_.options.copies == CopyRule::pairs ? pair.keys.pair : pair.keys.target, number_)) {
-          pair.broken.set(Rule::duplicate);
-          before = place_of(*first);
-        }
-      ++number_;
-      ++corpus.pairs;
-      if (!pair.broken.any()) {
-        ++corpus.kept;
-        kept += field(pair.source) + "\t" + field(pair.target) + "\n";
-        if (kept_[block.corpus].weights) weights += fmt::format("{}\n", pair.weight);
-        continue;
-      }
-      count(corpus, pair, line);
-      dropped += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", block.corpus + 1, line, pair.broken.text(), before, field(pair.source),
-                             field(pair.target));
-    }
-    kept_[block.corpus].pairs.write(kept);
-    if (kept_[block.corpus].weights) kept_[block.corpus].weights->write(weights);
-    dropped_.write(dropped);
-  }
-
-  void close() {
-    for (KeptFiles& files : kept_) {
-      files.pairs.close();
-      if (files.weights) files.weights->close();
-    }
-    dropped_.close();
-  }
-
-  CleanReport report;
-
- private:
-  void count(CorpusCleaning& corpus, const JudgedPair& pair, int64_t line) {
-    for (size_t r = 0; r < kRules; ++r) {
-      const auto rule = static_cast<Rule>(r);
-      if (!pair.broken.has(rule)) continue;
-      const bool alone = pair.broken.only(rule);
-      ++corpus.dropped[r];
-      corpus.alone[r] += alone;
-      std::vector<CleanExample>& examples = corpus.examples[r];
-      CleanExample example{line, pair.source, pair.target, alone};
-      if (examples.size() < kExamples) {
-        examples.push_back(std::move(example));
-      } else if (alone) {  // says more than one that would be dropped anyway
-        const auto other = std::find_if(examples.begin(), examples.end(), [](const CleanExample& e) { return !e.alone; });
-        if (other != examples.end()) *other = std::move(example);
-      }
-    }
-  }
-  // "corpus:line" of a pair's number.
-  std::string place_of(uint32_t number) const {
-    size_t corpus = starts_.size() - 1;
-    while (corpus > 0 && starts_[corpus] > number) --corpus;
-    return fmt::format("{}:{}", corpus + 1, number - starts_[corpus] + 1);
-  }
-
-  const CleanJob& job_;
-  const HeldOut held_out_;
-  std::vector<PairKind> kinds_;
-  std::vector<KeptFiles> kept_;
-  ZstdWriter dropped_;
-  SeenKeys seen_;
-  uint32_t number_ = 0;           // of the next pair, of all corpora
-  std::vector<uint32_t> starts_;  // numbers of the corpora's first pairs
-};
+constexpr int64_t kLeastMemory = int64_t{200} << 20;    // bytes
+constexpr int64_t kOtherMemory = int64_t{120} << 20;    // of the program, its libraries and files
+constexpr int64_t kMemoryOfThread = int64_t{12} << 20;  // of blocks that are judged
+constexpr size_t kFrequentLines = 30;                   // of each side
 
 void check_job(const CleanJob& job, FileSystem& files) {
   check_options(job.data);
@@ -253,42 +29,120 @@ void check_job(const CleanJob& job, FileSystem& files) {
   if (job.output.empty()) throw ConfigError("there is no output; name a new directory with --output");
   if (files.exists(job.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", job.output));
   refuse_run_files({"--output", job.output});
+  if (job.memory < kLeastMemory)
+    throw ConfigError(fmt::format("cleaning needs at least {} MiB of memory; ask for that", kLeastMemory >> 20));
+}
+
+// The directory beside the output in which it is made, with what an earlier start of the same job has left, if any.
+class Workplace {
+ public:
+  Workplace(FileSystem& files, const std::string& output, const std::string& facts)
+      : files_(files), directory_(aside_path(output)), judged_(join_path(directory_, "judged")) {
+    const std::string lock = directory_ + ".lock", record = join_path(judged_, "job");
+    lock_ = FileLock::try_acquire(lock);
+    if (!lock_) throw ConfigError(fmt::format("{}: another 'starling clean' is writing this; wait for it", printable(output)));
+    if (!files.exists(record) || files.read_file(record) != facts) files.remove_all(directory_);
+    files.make_directories(judged_);
+    files.replace_file(record, facts);
+  }
+  ~Workplace() { files_.remove(directory_ + ".lock"); }
+  Workplace(const Workplace&) = delete;
+  const std::string& directory() const { return directory_; }
+  const std::string& judged() const { return judged_; }
+  void publish(const std::string& output) {
+    files_.remove_all(judged_);
+    files_.sync_directory(directory_);
+    files_.rename(directory_, output);
+  }
+  void remove() {
+    try {
+      files_.remove_all(directory_);
+    } catch (const Error&) {  // the first failure is the one to report
+    }
+  }
+
+ private:
+  FileSystem& files_;
+  const std::string directory_, judged_;
+  std::unique_ptr<FileLock> lock_;
+};
+
+uint64_t table_bytes(const CleanJob& job) {
+  return static_cast<uint64_t>(std::max<int64_t>(job.memory - kOtherMemory - job.threads * kMemoryOfThread, 0));
+}
+
+// Compares each pair with all others.
+void mark_pairs(const CleanJob& job, CopySearch& copies, CleanReport& report) {
+  const CleanOptions& o = job.options;
+  for (const auto& [key, lines] : {std::pair(&CopyKeys::source, &report.frequent_sources), {&CopyKeys::target, &report.frequent_targets}})
+    for (const auto& [number, pairs] : copies.most_frequent(key, kFrequentLines)) lines->push_back({number, pairs, ""});
+  if (o.min_score > CleanOptions::kNoScore) copies.mark_scores_below(static_cast<float>(o.min_score));
+  if (o.copies == CopyRule::pairs) copies.mark_duplicates(&CopyKeys::pair);
+  if (o.copies == CopyRule::targets) copies.mark_duplicates(&CopyKeys::target);
+  if (o.max_same_source > 0) copies.mark_frequent(&CopyKeys::source, o.max_same_source);
+  if (o.max_same_target > 0) copies.mark_frequent(&CopyKeys::target, o.max_same_target);
+  if (o.best_share < 1)
+    if (const auto limit = copies.score_of_best(o.best_share)) copies.mark_scores_below(*limit);
+  if (o.best_words > 0)
+    if (const auto limit = copies.score_of_best_words(o.best_words)) copies.mark_scores_below(*limit);
+}
+
+CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files, const TaskScreen& screen) {
+  TaskProgress progress("clean", screen);
+  CleanReport report;
+  Segments segments(files, place.judged());
+  segments.forget_marks();
+  report.pairs_judged_before = segments.all_pairs();
+  const std::vector<PairKind> kinds = pair_kinds(job);
+  const std::vector<uint32_t> starts = judge_pairs(job, kinds, files, segments, progress);
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    CorpusCleaning& corpus = report.corpora.emplace_back();
+    corpus.name = job.data.train[i].name();
+    corpus.first = starts[i];
+    corpus.usual_ratio = kinds[i].usual_ratio;
+  }
+  report.judging = progress.seconds();
+  {
+    CopySearch copies(segments, table_bytes(job));
+    mark_pairs(job, copies, report);
+  }
+  report.comparing = progress.seconds() - report.judging;
+  write_chosen(job, files, segments, place.directory(), report, progress);
+  report.writing = progress.seconds() - report.judging - report.comparing;
+  files.write_file(join_path(place.directory(), "clean.json"), clean_json(report));
+  files.write_file(join_path(place.directory(), "report.html"), clean_page(report, job));
+  if (job.configuration) files.write_file(join_path(place.directory(), "train.yml"), job.configuration(report));
+  return report;
 }
 
 }  // namespace
 
+std::string facts_of(const CleanJob& job) {
+  constexpr int kVersion = 1;  // of the segments and of what is measured
+  std::string facts = fmt::format("{}\n{} {}\n", kVersion, job.languages.source, job.languages.target);
+  CleanOptions options = job.options;
+  facts += write_config(config_sections("clean", "", options));
+  const auto add = [&](const CorpusFiles& corpus) {
+    facts += fmt::format("{} {}\n", corpus.source_language, corpus.target_language);
+    for (const std::string& path : {corpus.source, corpus.target, corpus.tsv, corpus.sentence_weights, corpus.scores})
+      facts += path.empty() ? "-\n" : facts_of_file(path);
+  };
+  for (const CorpusFiles& corpus : job.data.train) add(corpus);
+  for (const CorpusFiles& corpus : job.held_out) add(corpus);
+  return facts;
+}
+
 CleanReport clean(const CleanJob& job, FileSystem& files, const TaskScreen& screen) {
   check_job(job, files);
-  TaskProgress progress("clean", screen);
   std::string output = job.output;
   while (output.size() > 1 && output.ends_with('/')) output.pop_back();
-  const std::string aside = aside_path(output);
-  files.remove_all(aside);  // of a start that was ended
-  files.make_directories(aside);
+  Workplace place(files, output, facts_of(job));
   try {
-    Cleaner cleaner(job, files, aside);
-    Blocks blocks(job.data);
-    run_in_order<JudgedBlock>({.make = [&](JudgedBlock& block) { return blocks.next(block); },
-                               .work = [&](JudgedBlock& block) { cleaner.judge(block); },
-                               .take =
-                                   [&](JudgedBlock& block) {
-                                     cleaner.take(block);
-                                     if (progress.due())
-                                       progress.tell(block.read, fmt::format("corpus {} of {}", block.corpus + 1, job.data.train.size()));
-                                   }},
-                              job.threads, static_cast<size_t>(4 * job.threads + 2));
-    cleaner.close();
-    cleaner.report.seconds = progress.seconds();
-    files.write_file(join_path(aside, "clean.json"), clean_json(cleaner.report));
-    if (job.configuration) files.write_file(join_path(aside, "train.yml"), job.configuration(cleaner.report));
-    files.sync_directory(aside);
-    files.rename(aside, output);
-    return std::move(cleaner.report);
+    CleanReport report = clean_into(place, job, files, screen);
+    place.publish(output);
+    return report;
   } catch (...) {
-    try {
-      files.remove_all(aside);
-    } catch (const Error&) {  // the first failure is the one to report
-    }
+    place.remove();
     throw;
   }
 }

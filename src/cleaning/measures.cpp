@@ -1,9 +1,11 @@
 #include "cleaning/measures.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "text/script.h"
 
@@ -46,25 +48,54 @@ size_t matched(std::u32string_view a, std::u32string_view b) {
   return run.length + matched(a.substr(0, run.a), b.substr(0, run.b)) + matched(a.substr(run.a + run.length), b.substr(run.b + run.length));
 }
 
-// Levenshtein's distance, 64 characters of a at a time (Hyyrö 2003).
+// For each character of a text a row of bits, one for each place where it stands.
+class Places {
+ public:
+  explicit Places(std::u32string_view text) : blocks_((text.size() + 63) / 64), bits_(blocks_) {
+    for (size_t j = 0; j < text.size(); ++j) bits_[row(text[j]) * blocks_ + j / 64] |= uint64_t{1} << (j % 64);
+  }
+  // Returns null for a character that is not there.
+  const uint64_t* of(char32_t c) const {
+    const size_t row = c < kDirect ? direct_[c] : found(c) == others_.end() ? 0 : found(c)->second;
+    return row == 0 ? nullptr : &bits_[row * blocks_];
+  }
+
+ private:
+  static constexpr char32_t kDirect = 0x250;  // Latin letters
+  using Others = std::vector<std::pair<char32_t, size_t>>;
+  Others::const_iterator found(char32_t c) const {
+    return std::find_if(others_.begin(), others_.end(), [&](const auto& other) { return other.first == c; });
+  }
+  // Returns the row of a character, which is made if there is none. Row 0 is no character's.
+  size_t row(char32_t c) {
+    const size_t next = bits_.size() / blocks_;
+    if (c < kDirect ? direct_[c] == 0 : found(c) == others_.end()) {
+      if (c < kDirect)
+        direct_[c] = static_cast<uint16_t>(next);
+      else
+        others_.emplace_back(c, next);
+      bits_.resize(bits_.size() + blocks_);
+      return next;
+    }
+    return c < kDirect ? direct_[c] : found(c)->second;
+  }
+  const size_t blocks_;
+  std::array<uint16_t, kDirect> direct_{};
+  Others others_;
+  std::vector<uint64_t> bits_;
+};
+
+// Levenshtein's distance, 64 characters of the shorter text at a time (Hyyrö 2003).
 size_t distance(std::u32string_view a, std::u32string_view b) {
   if (a.size() < b.size()) std::swap(a, b);
   if (b.empty()) return a.size();
   const size_t blocks = (b.size() + 63) / 64;
-  std::u32string letters(b);
-  std::sort(letters.begin(), letters.end());
-  letters.erase(std::unique(letters.begin(), letters.end()), letters.end());
-  std::vector<uint64_t> places(letters.size() * blocks);  // of each letter in b
-  const auto of = [&](char32_t c) -> const uint64_t* {
-    const auto at = std::lower_bound(letters.begin(), letters.end(), c);
-    return at == letters.end() || *at != c ? nullptr : &places[static_cast<size_t>(at - letters.begin()) * blocks];
-  };
-  for (size_t j = 0; j < b.size(); ++j) const_cast<uint64_t*>(of(b[j]))[j / 64] |= uint64_t{1} << (j % 64);
+  const Places places(b);
   std::vector<uint64_t> more(blocks, ~uint64_t{0}), less(blocks);  // whether the distance grows or falls by one to the next row
   size_t result = b.size();
   const uint64_t last = uint64_t{1} << ((b.size() - 1) % 64);
   for (const char32_t c : a) {
-    const uint64_t* const here = of(c);
+    const uint64_t* const here = places.of(c);
     uint64_t carry_more = 1, carry_less = 0;
     for (size_t k = 0; k < blocks; ++k) {
       const uint64_t equal = (here ? here[k] : 0) | carry_less;
@@ -158,6 +189,9 @@ double sentence_marks(const JudgedSide& source, const JudgedSide& target) {
 double digit_similarity(const JudgedSide& source, const JudgedSide& target) {
   const std::u32string a = digits_but_zero(source), b = digits_but_zero(target);
   if (a.empty() && b.empty()) return 1;
+  constexpr size_t kMost = 200;
+  if (const size_t longer = std::max(a.size(), b.size()); longer > kMost)
+    return 1 - static_cast<double>(distance(a, b)) / static_cast<double>(longer);
   return 2 * static_cast<double>(matched(a, b)) / static_cast<double>(a.size() + b.size());
 }
 
@@ -173,22 +207,38 @@ double similarity(const JudgedSide& source, const JudgedSide& target) {
 
 int64_t repetitions(const JudgedSide& side, int64_t times, int64_t shortest, int64_t longest) {
   const std::u32string_view text = side.characters;
+  // How often the beginnings of parts come, by a hash of theirs: most come once, and so begin nothing that is repeated.
+  const size_t beginning = static_cast<size_t>(std::min<int64_t>(shortest, 3));
+  std::array<uint8_t, 1024> coming{};
+  const auto count_at = [&](size_t at) -> uint8_t& {
+    uint32_t hash = 0;
+    for (const char32_t c : text.substr(at, beginning)) hash = (hash + c) * 0x9E3779B1u;
+    return coming[hash >> 22];
+  };
+  constexpr uint8_t kMany = 255;  // and more, which are not counted
+  for (size_t i = 0; i + beginning <= text.size(); ++i)
+    if (uint8_t& count = count_at(i); count < kMany) ++count;
   const auto after_spaces = [&](size_t at) {
     while (at < text.size() && text[at] == ' ') ++at;
     return at;
   };
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (is_unicode_space(text[i])) continue;
+  int64_t most = 0;
+  for (size_t i = 0; i + beginning <= text.size(); ++i) {
+    uint8_t& count = count_at(i);
+    const bool comes_again = count == kMany || count > std::max(times, most + 1);
+    if (count < kMany) --count;
+    if (!comes_again || is_unicode_space(text[i])) continue;
     for (auto length = static_cast<size_t>(shortest); length <= static_cast<size_t>(longest) && i + 2 * length <= text.size(); ++length) {
       const std::u32string_view part = text.substr(i, length);
       int64_t again = 0;
       for (size_t at = after_spaces(i + length); at < text.size() && text[at] == part[0] && begins_at(text, at, part);
            at = after_spaces(at + length))
         ++again;
-      if (again >= times) return again;
+      most = std::max(most, again);
     }
+    if (most >= kMostRepetitions) return kMostRepetitions;
   }
-  return 0;
+  return most >= times ? most : 0;
 }
 
 bool has_markup(const JudgedSide& side) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "cleaning/judged_side.h"
+#include "cleaning/options.h"
 
 namespace starling {
 
@@ -23,13 +24,15 @@ double script_share(const JudgedSide& side, std::span<const std::string_view> sc
 // Returns minus the logarithm of 1 + |s - t| + what is above one in s and in t, the numbers of `.`, `?`, `!` and the ellipsis. 0 is best.
 double sentence_marks(const JudgedSide& source, const JudgedSide& target);
 // Returns how alike the sequences of ASCII digits but 0 are: 2M/T, M by recursive longest common blocks (Python's difflib); 1 without any.
+// Of more than 200 digits, where that would take time in proportion to their cube, it is their similarity.
 double digit_similarity(const JudgedSide& source, const JudgedSide& target);
 // Returns the length of the longest common run of characters over that of the shorter side; 0 if one is empty.
 double common_run_share(const JudgedSide& source, const JudgedSide& target);
 // Returns 1 minus the Levenshtein distance of the characters over the length of the longer side; 1 if both are empty.
 double similarity(const JudgedSide& source, const JudgedSide& target);
-// Returns how often the first part that is repeated at once, with or without spaces between, comes again; 0 if none is repeated `times`
-// times. A part has `shortest` to `longest` characters and begins with one that is not a space.
+// Returns how often the part that is repeated most comes again at once, with or without spaces between, kMostRepetitions at most; 0 if none
+// is repeated `times` times. A part has `shortest` to `longest` characters and begins with one that is not a space. (OpusFilter: the first
+// part.)
 int64_t repetitions(const JudgedSide& side, int64_t times, int64_t shortest, int64_t longest);
 // Returns whether there is an element of markup: `<`, a letter, and a `>` outside quotation marks.
 bool has_markup(const JudgedSide& side);

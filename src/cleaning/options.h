@@ -11,11 +11,16 @@ namespace starling {
 enum class CopyRule : uint8_t { off, pairs, targets };
 constexpr auto words(CopyRule) { return std::array{"off", "pairs", "targets"}; }
 
+inline constexpr int64_t kMostRepetitions = 20;  // that are counted
+
 struct CleanOptions {
   bool repair = true, encoding = true, copy = true, addresses = true, placeholders = true, markup = true, language = true, held_out = true;
   int64_t max_words = 250, max_characters = 3000, max_word = 40, max_repetitions = 2;
   double max_ratio = 3, min_letters = 0.3, min_script = 0.5, max_similarity = 0.9, min_digits = 0.5;
   CopyRule copies = CopyRule::pairs;
+  int64_t max_same_source = 0, max_same_target = 0, best_words = 0;
+  double min_score = kNoScore, best_share = 1;
+  static constexpr double kNoScore = -1e9;  // every score is at least that
   bool operator==(const CleanOptions&) const = default;
 };
 template <class Visitor>
@@ -26,8 +31,7 @@ void visit(Visitor& v, CleanOptions& c) {
   v.field("max-characters", c.max_characters, "drop pairs with a side longer than this many characters", 0, 10000000);
   v.field("max-ratio", c.max_ratio,
           "drop pairs whose longer side exceeds this many times the shorter by more than 10 characters, once the corpus's usual ratio is "
-          "divided "
-          "out",
+          "divided out",
           0.0, 1000.0);
   v.field("max-word", c.max_word, "drop pairs with a word longer than this many characters, addresses aside, where spaces divide words", 0,
           1000000);
@@ -42,9 +46,18 @@ void visit(Visitor& v, CleanOptions& c) {
   v.field("addresses", c.addresses, "drop pairs whose sides have different web addresses");
   v.field("placeholders", c.placeholders, "drop pairs whose sides have different variables (%s, {0}, $x)");
   v.field("markup", c.markup, "drop pairs with elements of HTML or XML on one side only");
-  v.field("max-repetitions", c.max_repetitions, "drop pairs where only one side repeats a phrase this many times in a row", 0, 1000);
+  v.field("max-repetitions", c.max_repetitions, "drop pairs where only one side repeats a phrase this many times in a row", 0,
+          kMostRepetitions);
   v.field("language", c.language, "drop pairs with a side that is clearly in another language, or in that of the other side");
-  v.choice("copies", c.copies, "drop repeats of a pair, or of a target; case, spaces and punctuation do not count; off keeps all");
+  v.choice("copies", c.copies,
+           "drop repeats of a pair, or of a target; case, spaces and punctuation do not count; the one with the best score (of "
+           "data.train.0.scores) stays, or the first; off keeps all");
+  v.field("max-same-source", c.max_same_source, "drop pairs whose source so many earlier ones have; 0 = off", 0, 1000000000);
+  v.field("max-same-target", c.max_same_target, "the same for targets", 0, 1000000000);
+  v.field("min-score", c.min_score, "drop pairs with a lower score", CleanOptions::kNoScore, 1e9);
+  v.field("best-share", c.best_share, "keep this share of the pairs that break no other rule: those with the best scores", 0.0, 1.0);
+  v.field("best-words", c.best_words, "keep pairs with so many words of the target in all: those with the best scores; 0 = all", 0,
+          int64_t{1} << 50);
   v.field("held-out", c.held_out,
           "drop pairs that are in valid.source and valid.target or valid.sets, long ones also if only one side matches");
 }

@@ -203,11 +203,12 @@ std::string repaired(std::string_view text, RepairCounts& counts) {
     count(Repair::spaces, true);
     now = encode_utf8(characters);
   }
-  if (std::string composed_text = composed(now); composed_text != now) {
-    count(Repair::composition, true);
-    now = std::move(composed_text);
-    characters = decode_utf8(now);
-  }
+  if (!is_surely_composed(characters))
+    if (std::string composed_text = composed(now); composed_text != now) {
+      count(Repair::composition, true);
+      now = std::move(composed_text);
+      characters = decode_utf8(now);
+    }
   if (repair_lookalikes(characters)) {
     count(Repair::lookalikes, true);
     now = encode_utf8(characters);

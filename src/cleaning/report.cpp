@@ -3,7 +3,8 @@
 
 #include "base/counted.h"
 #include "base/quotes.h"
-#include "cleaning/cleaner.h"
+#include "base/utf8.h"
+#include "cleaning/clean_report.h"
 
 namespace starling {
 namespace {
@@ -11,6 +12,12 @@ namespace {
 double percent(int64_t part, int64_t all) { return all == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(all); }
 
 }  // namespace
+
+std::string shortened(const std::string& utf8, size_t bytes) {
+  if (utf8.size() <= bytes) return utf8;
+  while (bytes > 0 && is_continuation(static_cast<unsigned char>(utf8[bytes]))) --bytes;
+  return utf8.substr(0, bytes) + "…";
+}
 
 std::string clean_text(const CleanReport& report) {
   std::string text;
@@ -30,10 +37,11 @@ std::string clean_text(const CleanReport& report) {
 
 std::string clean_json(const CleanReport& report) {
   nlohmann::ordered_json json;
-  json["seconds"] = report.seconds;
+  json["seconds"] = {{"judging", report.judging}, {"comparing", report.comparing}, {"writing", report.writing}};
+  json["pairs_judged_before"] = report.pairs_judged_before;
   for (const CorpusCleaning& c : report.corpora) {
-    nlohmann::ordered_json corpus = {
-        {"corpus", c.name}, {"kept_file", c.kept_file}, {"pairs", c.pairs}, {"kept", c.kept}, {"usual_ratio", c.usual_ratio}};
+    nlohmann::ordered_json corpus = {{"corpus", c.name}, {"kept_file", c.kept_file},   {"pairs", c.pairs},
+                                     {"kept", c.kept},   {"kept_words", c.kept_words}, {"usual_ratio", c.usual_ratio}};
     for (size_t i = 0; i < kRepairs; ++i) corpus["repaired_sides"][std::string(word(static_cast<Repair>(i)))] = c.repaired[i];
     for (size_t r = 0; r < kRules; ++r) {
       nlohmann::ordered_json rule = {{"dropped", c.dropped[r]}, {"alone", c.alone[r]}};
@@ -43,6 +51,9 @@ std::string clean_json(const CleanReport& report) {
     }
     json["corpora"].push_back(corpus);
   }
+  for (const auto& [name, lines] :
+       {std::pair("frequent_sources", &report.frequent_sources), {"frequent_targets", &report.frequent_targets}})
+    for (const FrequentLine& line : *lines) json[name].push_back({{"pairs", line.pairs}, {"text", line.text}});
   return json.dump(1) + "\n";
 }
 

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "base/affinity.h"
+#include "base/byte_size.h"
 #include "base/quotes.h"
 #include "base/stop_note.h"
 #include "cleaning/cleaner.h"
@@ -18,6 +19,7 @@ std::string cleaned_configuration(Config config, const CleanReport& report, cons
     const std::string kept = join_path(output, report.corpora[i].kept_file);
     corpus.source = corpus.target = "";
     corpus.tsv = kept;
+    corpus.scores = "";
     if (!corpus.sentence_weights.empty()) corpus.sentence_weights = join_path(output, report.corpora[i].weights_file);
   }
   config.clean = {};
@@ -25,12 +27,16 @@ std::string cleaned_configuration(Config config, const CleanReport& report, cons
   return dump_config(config, false);
 }
 
-void run_clean(const CLI::App& verb, const ConfigArguments& arguments, const std::string& output) {
+void run_clean(const CLI::App& verb, const ConfigArguments& arguments, const std::string& output, const std::string& memory) {
   const auto [file, overrides] = arguments.given(verb);
   const Config config = load_config(file, overrides);
   require_data(config);
   CleanJob job{.data = config.data, .languages = config.languages, .held_out = {}, .options = config.clean, .output = output};
   job.threads = config.train.threads > 0 ? config.train.threads : usable_cores();
+  if (const auto bytes = byte_size(memory))
+    job.memory = *bytes;
+  else
+    throw ConfigError(fmt::format("--memory {}: is not an amount of memory; give one such as 500M or 4G", printable(memory)));
   for (const ValidSet& set : config.valid.texts()) {
     CorpusFiles& files = job.held_out.emplace_back();
     files.source = set.source;
@@ -38,9 +44,10 @@ void run_clean(const CLI::App& verb, const ConfigArguments& arguments, const std
   }
   job.configuration = [&](const CleanReport& report) { return cleaned_configuration(config, report, output); };
   const auto files = real_file_system();
-  const StopNote note(fmt::format("stopped: {} is not there; the same command begins again", printable(output)));
+  const StopNote note(fmt::format("stopped: {} is not there yet; the same command goes on", printable(output)));
   const CleanReport report = clean(job, *files, standard_error_screen());
-  std::cout << clean_text(report) << fmt::format("{}: kept and dropped pairs, clean.json; train with its train.yml\n", printable(output));
+  std::cout << clean_text(report)
+            << fmt::format("{}: kept and dropped pairs; look at report.html, train with train.yml\n", printable(output));
 }
 
 }  // namespace
@@ -51,7 +58,11 @@ void add_clean(CLI::App& app) {
   const auto output = std::make_shared<std::string>();
   const auto arguments = ConfigArguments::add_to(*verb);
   verb->add_option("-o,--output", *output, "directory to write; must not exist")->type_name("DIR")->required();
-  verb->callback([=] { run_clean(*verb, *arguments, *output); });
+  const auto memory = std::make_shared<std::string>("1G");
+  verb->add_option("--memory", *memory, "memory to keep within, at least 200M; less takes longer and gives the same")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  verb->callback([=] { run_clean(*verb, *arguments, *output, *memory); });
 }
 
 }  // namespace starling

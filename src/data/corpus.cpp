@@ -5,8 +5,11 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "base/ascii.h"
@@ -99,6 +102,15 @@ void check_options(const DataOptions& options, bool streams) {
     throw ConfigError(fmt::format("max-length is {} tokens; choose 2 to {}", options.max_length, kMaxLength));
   if (!std::isfinite(options.max_ratio) || (options.max_ratio != 0 && options.max_ratio < 1))
     throw ConfigError(fmt::format("max-ratio is {}; choose 0 (off) or a number of at least 1", options.max_ratio));
+}
+
+std::string facts_of_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0)
+    throw IoError(fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, std::strerror(errno)));
+  std::error_code error;
+  const std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
+  return fmt::format("{}\n{} {}.{}\n", absolute, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
 PairReader::PairReader(const CorpusFiles& files)

@@ -27,6 +27,7 @@ struct CorpusFiles {
   std::string source_language, target_language;  // codes; "": those of the whole text
   std::string tag;                               // pieces in front of each source, with spaces between them
   std::string sentence_weights;                  // a file with the loss weight of each pair, one a line; "": all 1
+  std::string scores;                            // a file with a number for each pair, for cleaning; "": none
   // A file with the links of each pair, one line a pair; "": none; kAlignmentColumn: the third column of the tsv.
   std::string alignment;
   bool aligned_in_column() const;
@@ -92,6 +93,9 @@ bool next_weight(LineReader& file, float& weight);
 
 /// Builds the error for sides with unequal numbers of lines; it begins with the last line of the shorter side.
 DataError unequal_lines(const std::string& a, int64_t a_lines, const std::string& b, int64_t b_lines);
+
+/// Returns what tells a file from a later state of it: its path, size and time of change. Throws IoError if there is none.
+std::string facts_of_file(const std::string& path);
 
 /// Returns the bytes of all files as they are on disk; a missing file counts as empty.
 uint64_t corpus_bytes(const DataOptions& options);

@@ -207,15 +207,6 @@ void write_pairs(const Block& block, TokenStoreWriter& writer) {
   }
 }
 
-std::string facts_of_file(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0)
-    throw IoError(fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, std::strerror(errno)));
-  std::error_code error;
-  const std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
-  return fmt::format("{}\n{} {}.{}\n", absolute, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-}
-
 }  // namespace
 
 EncodedPair encode_pair(const Vocabulary& source_vocabulary, const Vocabulary& target_vocabulary, std::string_view source,

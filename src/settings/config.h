@@ -36,6 +36,9 @@ void visit(Visitor& v, CorpusFiles& c) {
   v.numbers("weights", c.weights, "its weight in each stage of a curriculum (data.stages); empty = weight in all of them", 0.0, 10000.0);
   v.field("sentence-weights", c.sentence_weights,
           "a file with a number for each pair, one per line, by which its loss is multiplied; plain, .gz or .zst; empty = 1 for all");
+  v.field("scores", c.scores,
+          "a file with a number for each pair, one per line, higher for better ones, by which `starling clean` chooses (clean.min-score, "
+          "clean.best-share); training does not read it; empty = none");
   v.field("alignment", c.alignment,
           "a file with the links of each pair, one line per pair, as fast_align writes them (0-0 1-2), along which attention is guided "
           "(train.guided-alignment); column = the third column of the tsv; empty = none");

@@ -19,6 +19,13 @@ bool begins_composition(char32_t c) {
   return !mark && !within_syllable;
 }
 
+bool is_surely_composed(std::u32string_view text) {
+  // Latin, Cyrillic, punctuation, kana, Han, wide forms.
+  constexpr CodePoints kAlone[] = {{0, 0x2FF},       {0x400, 0x482},   {0x2010, 0x2027}, {0x2030, 0x205E},
+                                   {0x3041, 0x3096}, {0x30A1, 0x30FA}, {0x4E00, 0x9FFF}, {0xFF01, 0xFF5E}};
+  return std::all_of(text.begin(), text.end(), [&](char32_t c) { return c <= kAlone[0].last || entry_of(kAlone, c) != nullptr; });
+}
+
 std::string composed(std::string_view text) {
   constexpr std::string_view kLost = "\u11A7";  // by utf8proc 2.8, behind a syllable
   if (const size_t at = text.find(kLost); at != text.npos)

@@ -10,6 +10,10 @@ namespace starling {
 /// Returns the text, valid UTF-8, in normalisation form C.
 std::string composed(std::string_view text);
 
+/// Returns whether text has only characters that this form leaves alone whatever stands beside them: what takes no time to tell of most
+/// text. Other text may be composed too.
+bool is_surely_composed(std::u32string_view text);
+
 /// Returns whether text can be split before this code point and both sides normalised separately, whatever they contain: whether it is
 /// neither a mark nor a later part of a Hangul syllable.
 bool begins_composition(char32_t c);

@@ -133,6 +133,7 @@ std::string main_subtag(std::string_view code) { return main_language(comparable
 
 // Returns the codes among `known` that a language of the detector stands for; for Chinese, those with the same script if there are any.
 std::vector<std::string> known_codes(std::string_view detected, std::span<const std::string> known) {
+  if (known.size() == 1 && known.front() == detected) return {known.front()};  // nearly always where one is asked about
   std::vector<std::string> exact, main;
   for (const std::string& k : known) {
     if (main_subtag(k) != main_subtag(detected)) continue;
@@ -198,15 +199,17 @@ std::string_view enough_of(std::string_view text) {
 
 }  // namespace
 
+std::string likely_language(std::string_view text) { return guess(enough_of(text), {}, nullptr).first; }
+
 bool is_clearly_in_another_language(std::string_view text, std::span<const std::string> languages, std::string_view other) {
   // Words of interfaces and names are in many languages; their letters are not where they are other than Latin ones.
   constexpr size_t kFewestWords = 4, kFewestBytes = 24;
   text = enough_of(text);
+  const Guess plain = guess(text, languages, nullptr);
+  if (plain.is_known || plain.first.empty()) return false;
   const auto is_latin = [](char32_t c) { return c < 0x250 || (c >= 0x1E00 && c < 0x2E00); };  // letters and marks
   if (std::ranges::all_of(decode_utf8(text), is_latin) && (text.size() < kFewestBytes || split_on_space(text).size() < kFewestWords))
     return false;
-  const Guess plain = guess(text, languages, nullptr);
-  if (plain.is_known || plain.first.empty()) return false;
   for (const std::string& language : languages)
     if (guess(text, languages, main_subtag(language).c_str()).is_known) return false;
   return plain.reliable || (!other.empty() && main_subtag(plain.first) == main_subtag(other));

@@ -21,6 +21,9 @@ struct Detected {
 // (Document::words()).
 std::vector<Detected> detect_languages(std::string_view text, std::span<const std::string> known);
 
+/// Returns the code of the language that a text is most likely in; "" without evidence.
+std::string likely_language(std::string_view text);
+
 /// Returns whether a text is clearly in another language than these. `other`: the language that is most often between them, such as that of
 /// the translations, for which less evidence is enough; "" if none is.
 bool is_clearly_in_another_language(std::string_view text, std::span<const std::string> languages, std::string_view other);

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cleaning/seen_keys.h"
 #include "tests/own_directory.h"
 
 namespace starling {
@@ -145,6 +144,75 @@ TEST_F(Cleaning, CopiesByTarget) {
   EXPECT_EQ(clean(by_target).corpora[0].kept, 3);
 }
 
+TEST_F(Cleaning, TheBestOfCopiesStaysAndTheBestPairs) {
+  write("a.tsv", {"Good morning\tGuten Morgen", "Thank you\tDanke", "good morning!\tGuten Morgen!", "Good night\tGute Nacht"});
+  write("a.scores", {"-3", "-1.5", "-2", "-9"});
+  CorpusFiles scored = tsv("a.tsv");
+  scored.scores = path("a.scores");
+  clean(job({scored}));
+  EXPECT_THAT(lines("out/kept.tsv.zst"), ElementsAre("Thank you\tDanke", "good morning!\tGuten Morgen!", "Good night\tGute Nacht"));
+  EXPECT_THAT(lines("out/dropped.tsv.zst"), ElementsAre("1\t1\tduplicate\t1:3\tGood morning\tGuten Morgen"));
+  EXPECT_THAT(lines("out/scores.tsv.zst")[1], testing::StartsWith("1\t1\tduplicate\t-3\t2\t12\t"));
+  CleanJob best = job({scored});
+  best.output = path("best");
+  best.options.best_share = 0.67;  // of the three that are no copies
+  EXPECT_EQ(clean(best).corpora[0].kept, 2);
+  EXPECT_THAT(lines("best/dropped.tsv.zst")[1], testing::StartsWith("1\t4\tscore\t\t"));
+  best.output = path("words");
+  best.options.best_share = 1;
+  best.options.best_words = 2;
+  EXPECT_EQ(clean(best).corpora[0].kept, 2);  // one word is not enough, the next pair has two
+  best.output = path("limit");
+  best.options.best_words = 0;
+  best.options.min_score = -1.5;
+  EXPECT_EQ(clean(best).corpora[0].kept, 1);
+  write("a.scores", {"-3", "-1.5", "x", "-9"});
+  best.output = path("bad");
+  EXPECT_THROW(clean(best), DataError);
+  write("a.scores", {"-3", "-1.5", "-2"});
+  EXPECT_THROW(clean(best), DataError);
+}
+
+TEST_F(Cleaning, TextsThatComeTooOften) {
+  write("a.tsv", {"Yes\tJa", "Yes\tJawohl", "Yes\tGenau", "Sure\tJa", "Right\tJa"});
+  CleanJob often = job({tsv("a.tsv")});
+  often.options.max_same_source = 2;
+  often.options.max_same_target = 2;
+  const CleanReport report = clean(often);
+  EXPECT_THAT(lines("out/kept.tsv.zst"), ElementsAre("Yes\tJa", "Yes\tJawohl", "Sure\tJa"));
+  EXPECT_THAT(lines("out/dropped.tsv.zst")[0], testing::StartsWith("1\t3\tfrequent\t"));
+  ASSERT_EQ(report.frequent_sources.size(), 1u);
+  EXPECT_EQ(report.frequent_sources[0].pairs, 3u);
+  EXPECT_EQ(report.frequent_sources[0].text, "Yes");
+  EXPECT_EQ(report.frequent_targets[0].text, "Ja");
+}
+
+// What an earlier start judged is taken as it is, if nothing has changed: here it says something else than the text.
+TEST_F(Cleaning, GoesOnWhereItWasEnded) {
+  write("a.tsv", {"Good morning\tGuten Morgen", "Thank you\tDanke"});
+  const CleanJob one = job({tsv("a.tsv")});
+  const std::string judged = path(".tmp-out/judged");
+  const auto files = real_file_system();
+  clean(one);
+  const std::string kept = files->read_file(path("out/kept.tsv.zst"));
+  for (const bool same : {true, false}) {
+    files->remove_all(path("out"));
+    files->make_directories(judged);
+    if (same) files->write_file(judged + "/job", facts_of(one));
+    Segments segments(*files, judged);
+    JudgedWriter writer(*files, segments);
+    JudgedPair pair{.corpus = 0, .line = 1, .source = "From before", .target = "Von vorher"};
+    writer.add(pair, CopyKeys());
+    writer.close();
+    const CleanReport report = clean(one);
+    EXPECT_EQ(report.pairs_judged_before, same);
+    EXPECT_EQ(report.corpora[0].kept, 2);
+    EXPECT_EQ(lines("out/kept.tsv.zst")[0], same ? "From before\tVon vorher" : "Good morning\tGuten Morgen");
+    EXPECT_EQ(files->read_file(path("out/kept.tsv.zst")) == kept, !same);
+    EXPECT_FALSE(files->exists(path(".tmp-out.lock")));
+  }
+}
+
 TEST_F(Cleaning, LeavesNothingBehindWhenItFails) {
   write("a.tsv", {"Good morning\tGuten Morgen", "no tab"});
   EXPECT_THROW(clean(job({tsv("a.tsv")})), DataError);
@@ -156,15 +224,6 @@ TEST_F(Cleaning, LeavesNothingBehindWhenItFails) {
   EXPECT_THROW(clean(job({aligned})), ConfigError);
   real_file_system()->make_directories(path("out"));
   EXPECT_THROW(clean(job({tsv("b.tsv")})), ConfigError);
-}
-
-TEST(SeenKeys, RemembersTheFirstLine) {
-  SeenKeys keys;
-  for (uint32_t i = 0; i < 100000; ++i) EXPECT_FALSE(keys.add(uint64_t{i} * 0x9e3779b97f4a7c15u, i).has_value());
-  for (uint32_t i = 0; i < 100000; i += 997) EXPECT_EQ(keys.add(uint64_t{i} * 0x9e3779b97f4a7c15u, 7), i);
-  EXPECT_EQ(keys.size(), 100000u);
-  EXPECT_TRUE(keys.has(0));
-  EXPECT_FALSE(keys.has(12345));
 }
 
 }  // namespace

@@ -71,8 +71,12 @@ TEST(Measures, AreOpusFiltersScores) {
     expect("digits", {digit_similarity(s, t)});
     if (t.length() < 200) expect("common", {common_run_share(s, t)});  // of longer ones difflib leaves frequent characters out
     expect("similarity", {similarity(s, t)});
-    expect("repetitions", {static_cast<double>(std::max(repetitions(s, 2, 3, 101), repetitions(t, 2, 3, 101)))});
-    expect("repetitions-1-2-30", {static_cast<double>(std::max(repetitions(s, 1, 2, 31), repetitions(t, 1, 2, 31)))});
+    const auto expect_repetitions = [&](const std::string& column, int64_t times, int64_t shortest, int64_t longest) {  // 20 at most
+      const int64_t most = std::max(repetitions(s, times, shortest, longest), repetitions(t, times, shortest, longest));
+      EXPECT_EQ(most, std::min<int64_t>(std::stoll(row.at(column)), kMostRepetitions)) << column << " of pair " << pair.fields[0];
+    };
+    expect_repetitions("repetitions", 2, 3, 101);
+    expect_repetitions("repetitions-1-2-30", 1, 2, 31);
     const std::vector<std::string> scripts = fields_of(row.at("script"), ' ');
     expect("script",
            {script_share(s, std::vector{script_named(scripts.at(2))}), script_share(t, std::vector{script_named(scripts.at(3))})});

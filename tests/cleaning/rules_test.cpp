@@ -1,15 +1,18 @@
 // Which pairs are dropped with the defaults, and which are not: short text above all.
-#include "cleaning/rules.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "cleaning/pair_measures.h"
 #include "config/words.h"
 #include "tests/cleaning/table_rows.h"
 
 namespace starling {
 namespace {
+
+RuleSet broken_rules(const JudgedSide& source, const JudgedSide& target, const PairKind& kind, const CleanOptions& options) {
+  return Rules(options).broken(measured(source, target, kind, options));
+}
 
 std::string broken(const std::string& source, const std::string& target, const std::string& from = "en", const std::string& to = "de",
                    const CleanOptions& options = {}) {
@@ -70,6 +73,29 @@ TEST(CleaningRules, RatiosAreMeasuredByWhatIsUsual) {
   EXPECT_TRUE(broken_rules(JudgedSide(source), JudgedSide(target), kind, {}).has(Rule::ratio));
   kind.usual_ratio = 3.5;
   EXPECT_FALSE(broken_rules(JudgedSide(source), JudgedSide(target), kind, {}).any());
+}
+
+// What takes long with most texts takes a moment here too.
+TEST(CleaningRules, LookAtAnyTextInAMoment) {
+  CleanOptions all;
+  all.max_words = all.max_characters = 0;
+  std::string digits, loop, letters;
+  for (uint32_t i = 0, x = 1; i < 3000; ++i, x = x * 1103515245 + 12345) {
+    digits += static_cast<char>('1' + (x >> 16) % 9);
+    loop += "ab";
+    letters += static_cast<char>('a' + (x >> 16) % 2);
+  }
+  for (const std::string& text : {digits, loop, letters}) {
+    const std::string other(text.rbegin(), text.rend());
+    const PairMeasures pair = measured(JudgedSide(text), JudgedSide(other), PairKind("en", "de"), all);
+    EXPECT_GE(pair[Measure::characters], 3000);
+    EXPECT_EQ(pair[Measure::repeated] == kMostRepetitions, text == loop) << text.substr(0, 20);
+  }
+}
+
+TEST(CleaningRules, TakeMessagesAsTheyAre) {
+  EXPECT_EQ(broken("Cannot open `%s': %s", "„%s“ kann nicht geöffnet werden: %s"), "");
+  EXPECT_EQ(broken("Cannot open `%s'", "„%d“ kann nicht geöffnet werden"), "placeholders");
 }
 
 TEST(CleaningRules, CanBeTurnedOff) {

@@ -58,6 +58,20 @@ TEST(Composition, AgreesWithUnicodesCases) {
     }
 }
 
+TEST(Composition, IsNotNeededWhereItIsSurelyThere) {
+  std::u32string all;
+  for (char32_t c = 0; c < 0x11000; ++c)
+    if (const std::u32string one(1, c); is_surely_composed(one)) all += one;
+  EXPECT_GT(all.size(), 22000u);
+  EXPECT_EQ(starling::composed(encode_utf8(all)), encode_utf8(all));
+  for (std::size_t i = 0, x = 1; i < 200000; ++i, x = x * 6364136223846793005u + 1442695040888963407u) {
+    const std::u32string pair{all[(x >> 33) % all.size()], all[(x >> 21) % all.size()]};
+    ASSERT_EQ(starling::composed(encode_utf8(pair)), encode_utf8(pair));
+  }
+  EXPECT_FALSE(is_surely_composed(U"e\u0301"));
+  EXPECT_FALSE(is_surely_composed(U"\u212B"));
+}
+
 TEST(Composition, HangulIsArithmetic) {
   for (char32_t l = 0; l < 19; ++l)
     for (char32_t v = 0; v < 21; ++v)

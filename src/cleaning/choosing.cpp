@@ -1,0 +1,174 @@
+#include "cleaning/choosing.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <queue>
+#include <span>
+
+#include "base/hash64.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kExamples = 5;                               // of each rule
+constexpr size_t kMostBytes = 1 << 15;                        // of a side that is remembered
+constexpr size_t kSampledPairs = 4000, kFewestSampled = 200;  // of all corpora, of each
+
+std::string field(std::string text) {
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  return text;
+}
+
+// What is written of one corpus.
+struct KeptFiles {
+  ZstdWriter pairs;
+  std::optional<ZstdWriter> weights;
+};
+
+// A sample of a corpus: the pairs whose numbers have the lowest hashes, so it does not depend on chance.
+class Sample {
+ public:
+  explicit Sample(size_t size) : size_(size) {}
+  void offer(uint32_t number, const JudgedPair& pair) {
+    const uint64_t hash = hash64(std::as_bytes(std::span(&number, 1)));
+    if (chosen_.size() == size_) {
+      if (hash >= highest_.top()) return;
+      chosen_.erase(highest_.top());
+      highest_.pop();
+    }
+    highest_.push(hash);
+    const auto at = chosen_.emplace(hash, std::pair(number, pair)).first;
+    for (std::string* side : {&at->second.second.source, &at->second.second.target}) *side = shortened(*side, kMostBytes);
+  }
+  std::vector<JudgedPair> in_order() {
+    std::vector<std::pair<uint32_t, JudgedPair>> all;
+    for (auto& [hash, chosen] : chosen_) all.push_back(std::move(chosen));
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<JudgedPair> pairs;
+    for (auto& [number, pair] : all) pairs.push_back(std::move(pair));
+    return pairs;
+  }
+
+ private:
+  const size_t size_;
+  std::priority_queue<uint64_t> highest_;
+  std::map<uint64_t, std::pair<uint32_t, JudgedPair>> chosen_;  // by hash
+};
+
+void add_example(std::vector<CleanExample>& examples, const JudgedPair& pair, bool alone) {
+  CleanExample example{pair.line, shortened(pair.source, kMostBytes), shortened(pair.target, kMostBytes), alone};
+  if (examples.size() < kExamples) {
+    examples.push_back(std::move(example));
+  } else if (alone) {  // says more than one that would be dropped anyway
+    const auto other = std::find_if(examples.begin(), examples.end(), [](const CleanExample& e) { return !e.alone; });
+    if (other != examples.end()) *other = std::move(example);
+  }
+}
+
+class Chooser {
+ public:
+  Chooser(const CleanJob& job, FileSystem& files, const std::string& directory, CleanReport& report)
+      : report_(report), dropped_(files, join_path(directory, "dropped.tsv.zst")), scores_(files, join_path(directory, "scores.tsv.zst")) {
+    const size_t count = report.corpora.size();
+    for (size_t i = 0; i < count; ++i) {
+      CorpusCleaning& corpus = report_.corpora[i];
+      const std::string name = count == 1 ? "kept" : fmt::format("kept-{}", i + 1);
+      corpus.kept_file = name + ".tsv.zst";
+      kept_.push_back({ZstdWriter(files, join_path(directory, corpus.kept_file)), std::nullopt});
+      samples_.emplace_back(std::max(kSampledPairs / count, kFewestSampled));
+      if (job.data.train[i].sentence_weights.empty()) continue;
+      corpus.weights_file = name + ".weights.zst";
+      kept_.back().weights.emplace(files, join_path(directory, corpus.weights_file));
+    }
+    for (FrequentLine& line : report_.frequent_sources) wanted_.emplace(line.number, std::pair(&line.text, &JudgedPair::source));
+    for (FrequentLine& line : report_.frequent_targets) wanted_.emplace(line.number, std::pair(&line.text, &JudgedPair::target));
+    std::string names = "corpus\tline\tbroken\tscore";
+    for (size_t i = 0; i < kMeasures; ++i) names += "\t" + std::string(word(static_cast<Measure>(i)));
+    scores_.write(names + "\n");
+  }
+
+  // Takes the pair of the next number; `first`: the number of the pair that a duplicate equals.
+  void take(JudgedPair& pair, uint32_t first) {
+    CorpusCleaning& corpus = report_.corpora[pair.corpus];
+    for (const auto& [at, to] : std::ranges::subrange(wanted_.lower_bound(number_), wanted_.upper_bound(number_)))
+      *to.first = pair.*to.second;
+    samples_[pair.corpus].offer(number_, pair);
+    ++number_;
+    ++corpus.pairs;
+    for (size_t i = 0; i < kRepairs; ++i) corpus.repaired[i] += (pair.repairs >> i & 1) + (pair.repairs >> (kRepairs + i) & 1);
+    for (std::string* side : {&pair.source, &pair.target}) *side = field(std::move(*side));
+    write_score(pair);
+    if (!pair.broken.any()) {
+      ++corpus.kept;
+      corpus.kept_words += std::count(pair.target.begin(), pair.target.end(), ' ') + 1;
+      kept_[pair.corpus].pairs.write(pair.source + "\t" + pair.target + "\n");
+      if (kept_[pair.corpus].weights) kept_[pair.corpus].weights->write(fmt::format("{}\n", pair.weight));
+      return;
+    }
+    for (size_t r = 0; r < kRules; ++r) {
+      const auto rule = static_cast<Rule>(r);
+      if (!pair.broken.has(rule)) continue;
+      const bool alone = pair.broken.only(rule);
+      ++corpus.dropped[r];
+      corpus.alone[r] += alone;
+      add_example(corpus.examples[r], pair, alone);
+    }
+    dropped_.write(fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", pair.corpus + 1, pair.line, pair.broken.text(),
+                               pair.broken.has(Rule::duplicate) ? place_of(first) : "", pair.source, pair.target));
+  }
+
+  void close() {
+    for (KeptFiles& files : kept_) {
+      files.pairs.close();
+      if (files.weights) files.weights->close();
+    }
+    dropped_.close();
+    scores_.close();
+    for (size_t i = 0; i < samples_.size(); ++i) report_.corpora[i].sample = samples_[i].in_order();
+  }
+
+ private:
+  void write_score(const JudgedPair& pair) {
+    line_.clear();
+    fmt::format_to(std::back_inserter(line_), "{}\t{}\t{}\t", pair.corpus + 1, pair.line, pair.broken.text());
+    if (!std::isinf(pair.score)) fmt::format_to(std::back_inserter(line_), "{}", pair.score);
+    for (const int32_t value : pair.measures.values) fmt::format_to(std::back_inserter(line_), "\t{}", value);
+    line_ += '\n';
+    scores_.write(line_);
+  }
+  // "corpus:line" of a pair's number.
+  std::string place_of(uint32_t number) const {
+    size_t corpus = report_.corpora.size() - 1;
+    while (corpus > 0 && report_.corpora[corpus].first > number) --corpus;
+    return fmt::format("{}:{}", corpus + 1, number - report_.corpora[corpus].first + 1);
+  }
+
+  CleanReport& report_;
+  std::vector<KeptFiles> kept_;
+  ZstdWriter dropped_, scores_;
+  std::vector<Sample> samples_;
+  std::multimap<uint32_t, std::pair<std::string*, std::string JudgedPair::*>> wanted_;  // texts by number
+  uint32_t number_ = 0;                                                                 // of the next pair
+  std::string line_;
+};
+
+}  // namespace
+
+void write_chosen(const CleanJob& job, FileSystem& files, const Segments& segments, const std::string& directory, CleanReport& report,
+                  TaskProgress& progress) {
+  Chooser chooser(job, files, directory, report);
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const SegmentMarks marks = segments.marks(i);
+    JudgedReader reader(segments, i);
+    JudgedPair pair;
+    for (uint32_t k = 0; reader.next(pair); ++k) {
+      if (marks.marked(k)) pair.broken.set(static_cast<Rule>(marks.rules[k]));
+      chooser.take(pair, marks.first[k]);
+    }
+    if (progress.due()) progress.tell(0.95 + 0.05 * static_cast<double>(i + 1) / static_cast<double>(segments.size()), "writing");
+  }
+  chooser.close();
+}
+
+}  // namespace starling

@@ -1,0 +1,16 @@
+// The last pass of a cleaning: writes the pairs that are kept and those that are dropped, and counts.
+#pragma once
+
+#include <string>
+
+#include "base/task_progress.h"
+#include "cleaning/clean_report.h"
+#include "cleaning/judged_pairs.h"
+
+namespace starling {
+
+// Fills report.corpora; the texts of report.frequent_* too, whose numbers are known. Throws IoError.
+void write_chosen(const CleanJob& job, FileSystem& files, const Segments& segments, const std::string& directory, CleanReport& report,
+                  TaskProgress& progress);
+
+}  // namespace starling

@@ -1,0 +1,29 @@
+// What is to be cleaned, and how.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cleaning/options.h"
+#include "data/corpus.h"
+#include "text/languages.h"
+
+namespace starling {
+
+struct CleanReport;
+
+struct CleanJob {
+  DataOptions data;                   // corpora in files
+  Languages languages;                // of corpora that do not name theirs
+  std::vector<CorpusFiles> held_out;  // validation and test sets
+  CleanOptions options;
+  std::string output;  // a directory, which must not exist
+  // Returns a configuration that names what is kept, for train.yml; may be empty.
+  std::function<std::string(const CleanReport&)> configuration;
+  int threads = 1;
+  int64_t memory = int64_t{1} << 30;  // bytes to keep within; more makes no difference but time
+};
+
+}  // namespace starling

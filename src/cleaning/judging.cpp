@@ -1,0 +1,179 @@
+#include "cleaning/judging.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "base/ordered_pipeline.h"
+
+namespace starling {
+namespace {
+
+constexpr size_t kBlockPairs = 500, kBlockBytes = 1 << 20;  // that a thread judges at a time
+constexpr int64_t kSample = 20000;                          // pairs by which the usual ratio of lengths is found
+
+struct JudgedBlock {
+  std::vector<JudgedPair> pairs;
+  std::vector<CopyKeys> keys;
+  double read = 0;  // share of all corpora
+};
+
+// The median of the characters of targets over those of sources, of pairs that are long enough to tell; nothing if they are few.
+std::optional<double> usual_ratio(const CorpusFiles& corpus, const CleanOptions& options) {
+  constexpr double kFewestCharacters = 20;
+  constexpr size_t kFewestPairs = 100;
+  std::vector<double> ratios;
+  PairReader reader(corpus);
+  std::string_view s, t;
+  for (int64_t i = 0; i < kSample && reader.next(s, t); ++i) {
+    if (is_surely_too_long(s, options) || is_surely_too_long(t, options)) continue;
+    const auto source = static_cast<double>(decode_utf8(s).size()), target = static_cast<double>(decode_utf8(t).size());
+    if (std::max(source, target) >= kFewestCharacters && std::min(source, target) > 0) ratios.push_back(target / source);
+  }
+  if (ratios.size() < kFewestPairs) return std::nullopt;
+  std::nth_element(ratios.begin(), ratios.begin() + static_cast<ptrdiff_t>(ratios.size() / 2), ratios.end());
+  return ratios[ratios.size() / 2];
+}
+
+// Reads the corpora in blocks, without the first `skip` pairs.
+class Blocks {
+ public:
+  Blocks(const DataOptions& data, uint32_t skip) : data_(data), bytes_(std::max<uint64_t>(corpus_bytes(data), 1)), skip_(skip) {}
+  bool next(JudgedBlock& block) {
+    block.pairs.clear();
+    while (corpus_ < data_.train.size()) {
+      const CorpusFiles& corpus = data_.train[corpus_];
+      if (!reader_) {
+        reader_.emplace(corpus);
+        starts_.push_back(number_);
+        if (!corpus.scores.empty()) scores_.emplace(corpus.scores);
+      }
+      std::string_view s, t;
+      size_t bytes = 0;
+      while (block.pairs.size() < kBlockPairs && bytes < kBlockBytes && reader_->next(s, t)) {
+        ++line_;
+        ++number_;
+        const float score = next_score();
+        if (skip_ > 0) {
+          --skip_;
+          continue;
+        }
+        bytes += s.size() + t.size();
+        JudgedPair& pair = block.pairs.emplace_back();
+        pair.corpus = static_cast<uint32_t>(corpus_);
+        pair.line = line_;
+        pair.weight = reader_->weight();
+        pair.score = score;
+        pair.source = s;
+        pair.target = t;
+      }
+      block.read = static_cast<double>(earlier_ + reader_->bytes_read()) / static_cast<double>(bytes_);
+      if (!block.pairs.empty()) return true;
+      if (std::string_view more; scores_ && scores_->next(more)) unequal_scores();
+      earlier_ += reader_->bytes_read();
+      reader_.reset();
+      scores_.reset();
+      ++corpus_;
+      line_ = 0;
+    }
+    return false;
+  }
+  const std::vector<uint32_t>& starts() const { return starts_; }  // numbers of the corpora's first pairs
+
+ private:
+  float next_score() {
+    if (!scores_) return std::numeric_limits<float>::infinity();
+    std::string_view line;
+    if (!scores_->next(line)) unequal_scores();
+    float score = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), score);
+    if (error != std::errc() || end != line.data() + line.size() || !std::isfinite(score))
+      throw DataError(fmt::format("{}:{}: '{}' is not a score; each line must be a number, as `starling score` writes it", scores_->path(),
+                                  scores_->line_number(), line.substr(0, 40)));
+    return score;
+  }
+  [[noreturn]] void unequal_scores() {
+    std::string_view a, b;
+    while (reader_->next(a, b)) {
+    }
+    while (scores_->next(a)) {
+    }
+    throw unequal_lines(data_.train[corpus_].name(), reader_->line_number(), scores_->path(), scores_->line_number());
+  }
+  const DataOptions& data_;
+  const uint64_t bytes_;
+  uint32_t skip_;
+  size_t corpus_ = 0;
+  uint64_t earlier_ = 0;
+  uint32_t line_ = 0, number_ = 0;
+  std::vector<uint32_t> starts_;
+  std::optional<PairReader> reader_;
+  std::optional<LineReader> scores_;
+};
+
+uint32_t repair(std::string& text) {
+  RepairCounts counts{};
+  text = repaired(text, counts);
+  uint32_t bits = 0;
+  for (size_t i = 0; i < kRepairs; ++i) bits |= uint32_t{counts[i] > 0} << i;
+  return bits;
+}
+
+void judge(JudgedPair& pair, CopyKeys& keys, const CleanJob& job, const PairKind& kind, const Rules& rules, const HeldOut& held_out) {
+  if (is_surely_too_long(pair.source, job.options) || is_surely_too_long(pair.target, job.options)) {
+    pair.measures.values[static_cast<size_t>(Measure::characters)] = std::numeric_limits<int32_t>::max();
+    pair.broken = rules.broken(pair.measures);
+    return;
+  }
+  if (job.options.repair) pair.repairs = repair(pair.source) | repair(pair.target) << kRepairs;
+  const JudgedSide s(pair.source), t(pair.target);
+  pair.measures = measured(s, t, kind, job.options);
+  keys = CopyKeys(s, t);
+  pair.measures.marks.set(Rule::held_out, held_out.has(s, t, keys));
+  pair.broken = rules.broken(pair.measures);
+}
+
+}  // namespace
+
+std::vector<PairKind> pair_kinds(const CleanJob& job) {
+  std::vector<PairKind> kinds;
+  const auto language = [](const std::string& own, const std::string& all) { return own.empty() ? all : own; };
+  for (const CorpusFiles& corpus : job.data.train) {
+    kinds.emplace_back(language(corpus.source_language, job.languages.source), language(corpus.target_language, job.languages.target));
+    if (const auto usual = usual_ratio(corpus, job.options)) kinds.back().usual_ratio = *usual;
+  }
+  return kinds;
+}
+
+std::vector<uint32_t> judge_pairs(const CleanJob& job, const std::vector<PairKind>& kinds, FileSystem& files, Segments& segments,
+                                  TaskProgress& progress) {
+  const HeldOut held_out(job.options.held_out ? job.held_out : std::vector<CorpusFiles>{}, job.options.repair);
+  const Rules rules(job.options);
+  Blocks blocks(job.data, segments.all_pairs());
+  JudgedWriter writer(files, segments);
+  uint64_t pairs = segments.all_pairs();
+  run_in_order<JudgedBlock>({.make = [&](JudgedBlock& block) { return blocks.next(block); },
+                             .work =
+                                 [&](JudgedBlock& block) {
+                                   block.keys.resize(block.pairs.size());
+                                   for (size_t i = 0; i < block.pairs.size(); ++i)
+                                     judge(block.pairs[i], block.keys[i], job, kinds[block.pairs[i].corpus], rules, held_out);
+                                 },
+                             .take =
+                                 [&](JudgedBlock& block) {
+                                   pairs += block.pairs.size();
+                                   if (pairs >= std::numeric_limits<uint32_t>::max())
+                                     throw ConfigError("data.train has more than 4,294,967,294 pairs; clean its corpora in several runs");
+                                   for (size_t i = 0; i < block.pairs.size(); ++i) writer.add(block.pairs[i], block.keys[i]);
+                                   if (progress.due())
+                                     progress.tell(0.9 * block.read,
+                                                   fmt::format("corpus {} of {}", block.pairs.front().corpus + 1, job.data.train.size()));
+                                 }},
+                            job.threads, static_cast<size_t>(4 * job.threads + 2));
+  writer.close();
+  return blocks.starts();
+}
+
+}  // namespace starling

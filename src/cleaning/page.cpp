@@ -1,0 +1,103 @@
+// The report as a page: page/index.html with what the cleaning found in it as JSON.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cleaning/clean_report.h"
+#include "text/detect_language.h"
+
+namespace starling {
+
+extern const std::string_view kCleaningPage;  // embedded by the build
+
+namespace {
+
+using PageJson = nlohmann::ordered_json;
+constexpr std::string_view kReportPlace = "/*REPORT*/";
+constexpr size_t kShownBytes = 2000;  // of a side
+
+std::string shown(const std::string& text) { return shortened(text, kShownBytes); }
+
+// A number for each key, so that the page can tell copies again.
+class KeyNumbers {
+ public:
+  size_t of(const JudgedPair& pair, CopyRule rule) {
+    const JudgedSide source(pair.source), target(pair.target);
+    const CopyKeys keys(source, target);
+    return numbers_.emplace(rule == CopyRule::targets ? keys.target : keys.pair, numbers_.size()).first->second;
+  }
+
+ private:
+  std::map<uint64_t, size_t> numbers_;
+};
+
+PageJson thresholds_of(const Rules& rules) {
+  constexpr const char* kBreaks[] = {"below", "atLeast", "above"};
+  PageJson all = PageJson::array();
+  for (const Threshold& t : rules.thresholds())
+    all.push_back({{"rule", static_cast<int>(t.rule)},
+                   {"measure", static_cast<int>(t.measure)},
+                   {"key", t.key},
+                   {"breaks", kBreaks[static_cast<int>(t.breaks)]},
+                   {"limit", t.limit},
+                   {"unit", t.unit},
+                   {"asked", t.asked}});
+  return all;
+}
+
+PageJson corpus_of(const CorpusCleaning& c) {
+  PageJson corpus = {{"name", c.name},
+                     {"pairs", c.pairs},
+                     {"kept", c.kept},
+                     {"words", c.kept_words},
+                     {"usualRatio", c.usual_ratio},
+                     {"sampled", c.sample.size()},
+                     {"dropped", c.dropped},
+                     {"alone", c.alone},
+                     {"repaired", c.repaired}};
+  for (size_t r = 0; r < kRules; ++r) {
+    PageJson examples = PageJson::array();
+    for (const CleanExample& e : c.examples[r]) examples.push_back({e.line, e.alone, shown(e.source), shown(e.target)});
+    corpus["examples"].push_back(examples);
+  }
+  return corpus;
+}
+
+PageJson frequent(const std::vector<FrequentLine>& lines) {
+  PageJson all = PageJson::array();
+  for (const FrequentLine& line : lines) all.push_back({line.pairs, shown(line.text)});
+  return all;
+}
+
+}  // namespace
+
+std::string clean_page(const CleanReport& report, const CleanJob& job) {
+  const Rules rules(job.options);
+  PageJson data = {{"rules", words(Rule{})},
+                   {"repairs", words(Repair{})},
+                   {"measures", words(Measure{})},
+                   {"thresholds", thresholds_of(rules)},
+                   {"marks", rules.marks().bits()},
+                   {"repetitions", rules.repetitions()},
+                   {"copies", word(job.options.copies)},
+                   {"minScore", job.options.min_score > CleanOptions::kNoScore ? PageJson(job.options.min_score) : PageJson()},
+                   {"frequentSources", frequent(report.frequent_sources)},
+                   {"frequentTargets", frequent(report.frequent_targets)},
+                   {"corpora", PageJson::array()},
+                   {"sample", PageJson::array()}};
+  KeyNumbers numbers;
+  for (const CorpusCleaning& c : report.corpora) {
+    data["corpora"].push_back(corpus_of(c));
+    for (const JudgedPair& p : c.sample)
+      data["sample"].push_back({p.corpus, p.line, p.broken.bits(), p.measures.marks.bits(), p.repairs,
+                                std::isinf(p.score) ? PageJson() : PageJson(p.score), p.measures.values, numbers.of(p, job.options.copies),
+                                likely_language(p.source), likely_language(p.target), shown(p.source), shown(p.target)});
+  }
+  std::string text;
+  for (const char c : data.dump()) text += c == '<' ? "\\u003c" : std::string(1, c);  // no "</script>" may appear
+  std::string page(kCleaningPage);
+  return page.replace(page.find(kReportPlace), kReportPlace.size(), text);
+}
+
+}  // namespace starling

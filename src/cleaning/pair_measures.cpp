@@ -1,0 +1,150 @@
+#include "cleaning/pair_measures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cleaning/measures.h"
+#include "document/placeholders.h"
+#include "text/detect_language.h"
+#include "text/script.h"
+
+namespace starling {
+namespace {
+
+constexpr double kFreeCharacters = 10;  // by which short sides may differ in length, whatever the ratio
+constexpr int32_t kWhole = 10000;       // 1, in units of kPart
+
+int32_t parts_of(double value) { return static_cast<int32_t>(std::llround(std::min(value, 1e5) / kPart)); }
+int32_t counted_as(size_t count) { return static_cast<int32_t>(std::min<size_t>(count, 1u << 30)); }
+
+bool lost_characters(const JudgedSide& side) {
+  return std::any_of(side.characters.begin(), side.characters.end(),
+                     [](char32_t c) { return c == 0xFFFD || (c >= 0xE000 && c <= 0xF8FF); });
+}
+
+// The characters of the longest word that has no address in it and is in a script with spaces.
+size_t longest_plain_word(const JudgedSide& side) {
+  size_t longest = 0;
+  for (const std::u32string_view word : side.words)
+    if (word.size() > longest && word.find(U"://") == word.npos && !word.starts_with(U"www.") && word.find(U'@') == word.npos &&
+        std::none_of(word.begin(), word.end(), is_unspaced))
+      longest = word.size();
+  return longest;
+}
+
+// The share of characters that are letters; 1 of a few characters.
+double letters_shown(const JudgedSide& side) {
+  constexpr size_t kFewest = 10;  // characters
+  return side.shown < kFewest ? 1 : static_cast<double>(side.letters) / static_cast<double>(side.shown);
+}
+
+double own_script(const JudgedSide& side, const std::vector<std::string_view>& scripts) {
+  return scripts.empty() ? 1 : script_share(side, scripts);
+}
+
+// Names and titles are often the same in both languages, sentences never.
+bool has_words(const JudgedSide& side, size_t words) {
+  constexpr size_t kLettersOfAWord = 3;  // where no spaces divide them
+  return side.words.size() >= words ||
+         (side.letters >= kLettersOfAWord * words && std::any_of(side.characters.begin(), side.characters.end(), is_unspaced));
+}
+
+// How alike the digits are; 1 if they are few or some are written in other digits than ASCII's.
+double digits_alike(const JudgedSide& source, const JudgedSide& target) {
+  constexpr int64_t kFew = 3;
+  int64_t digits = 0;
+  for (const JudgedSide* side : {&source, &target})
+    for (const char32_t c : side->characters) {
+      digits += c >= '1' && c <= '9';
+      if (c >= 0x80 && !is_alphabetic(c) && character_class(c) == CharacterClass::number) return 1;
+    }
+  return digits > kFew ? digit_similarity(source, target) : 1;
+}
+
+std::vector<std::u32string_view> sorted(std::vector<std::u32string_view> all) {
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+bool other_addresses(const JudgedSide& source, const JudgedSide& target) {
+  const auto may_have = [](const JudgedSide& side) {
+    return side.text.find("://") != side.text.npos || side.text.find("www.") != side.text.npos;
+  };
+  return (may_have(source) || may_have(target)) && sorted(addresses(source)) != sorted(addresses(target));
+}
+
+std::vector<std::string> variables(const JudgedSide& side) {
+  std::vector<std::string> all;
+  if (side.text.find_first_of("%{$") == side.text.npos) return all;
+  std::string text(side.text);
+  std::replace(text.begin(), text.end(), '`', ' ');  // old messages quote `%s' so, which is no code
+  for (const Range& place : find_placeholders(text))
+    if (std::string variable = text.substr(place.begin, place.end - place.begin); variable.find_first_of("%{$") == 0)
+      all.push_back(std::move(variable));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+int32_t repeated(const JudgedSide& side, int64_t asked) {
+  constexpr int64_t kShortest = 3, kLongest = 100;  // characters
+  return counted_as(static_cast<size_t>(repetitions(side, asked > 0 ? std::min<int64_t>(asked, 2) : 2, kShortest, kLongest)));
+}
+
+// A short text is often taken for one in a third language, so then it must look like the other side's.
+bool other_language(const JudgedSide& side, const std::vector<std::string>& own, const std::vector<std::string>& other) {
+  if (own.empty() || !is_clearly_in_another_language(side.text, own, other.empty() ? std::string_view() : other.front())) return false;
+  return has_words(side, 8) || (!other.empty() && !is_clearly_in_another_language(side.text, other, own.front()));
+}
+
+}  // namespace
+
+PairKind::PairKind(const std::string& source_language, const std::string& target_language)
+    : source_scripts(scripts_of_language(source_language)), target_scripts(scripts_of_language(target_language)) {
+  if (!source_language.empty()) source_languages.push_back(source_language);
+  if (!target_language.empty()) target_languages.push_back(target_language);
+  constexpr std::string_view kDense[] = {"Hani", "Hira", "Hang", "Thai", "Laoo", "Khmr", "Mymr", "Tibt"};
+  const auto dense = [&](const std::vector<std::string_view>& scripts) {
+    return !scripts.empty() && std::find(std::begin(kDense), std::end(kDense), scripts.front()) != std::end(kDense);
+  };
+  if (dense(source_scripts) != dense(target_scripts)) usual_ratio = 0;
+}
+
+bool is_surely_too_long(std::string_view utf8, const CleanOptions& o) {
+  constexpr size_t kMostBytes = 4;  // of a character
+  return o.max_characters > 0 && utf8.size() / kMostBytes > static_cast<size_t>(o.max_characters);
+}
+
+PairMeasures measured(const JudgedSide& s, const JudgedSide& t, const PairKind& kind, const CleanOptions& o) {
+  PairMeasures pair;
+  const auto set = [&](Measure m, int32_t value) { pair.values[static_cast<size_t>(m)] = value; };
+  const size_t words = std::max(s.words.size(), t.words.size()), characters = std::max(s.characters.size(), t.characters.size());
+  set(Measure::words, counted_as(words));
+  set(Measure::characters, counted_as(characters));
+  for (const Measure m : {Measure::letters, Measure::script, Measure::digits}) set(m, kWhole);
+  pair.marks.set(Rule::empty, s.words.empty() || t.words.empty());
+  const auto above = [](size_t value, int64_t most) { return most > 0 && value > static_cast<size_t>(most); };
+  if (pair.marks.has(Rule::empty) || above(words, o.max_words) || above(characters, o.max_characters)) return pair;
+  if (kind.usual_ratio > 0) {
+    const double source = s.length() * kind.usual_ratio, target = t.length();
+    set(Measure::ratio, parts_of(std::max(0.0, std::max(source, target) - kFreeCharacters) / std::min(source, target)));
+  }
+  set(Measure::long_word, counted_as(std::max(longest_plain_word(s), longest_plain_word(t))));
+  set(Measure::letters, parts_of(std::min(letters_shown(s), letters_shown(t))));
+  set(Measure::script, parts_of(std::min(own_script(s, kind.source_scripts), own_script(t, kind.target_scripts))));
+  if (has_words(s, 5) && has_words(t, 5)) set(Measure::similarity, parts_of(similarity(s, t)));
+  set(Measure::digits, parts_of(digits_alike(s, t)));
+  const auto [both, one] = std::minmax({repeated(s, o.max_repetitions), repeated(t, o.max_repetitions)});
+  set(Measure::repeated, one);
+  set(Measure::both_repeat, both);
+  pair.marks.set(Rule::encoding, lost_characters(s) || lost_characters(t));
+  pair.marks.set(Rule::copy, s.letters > 0 && s.copy_key == t.copy_key && has_words(s, 4));
+  pair.marks.set(Rule::addresses, other_addresses(s, t));
+  pair.marks.set(Rule::placeholders, variables(s) != variables(t));
+  pair.marks.set(Rule::markup, has_markup(s) != has_markup(t));
+  if (o.language)
+    pair.marks.set(Rule::language, other_language(s, kind.source_languages, kind.target_languages) ||
+                                       other_language(t, kind.target_languages, kind.source_languages));
+  return pair;
+}
+
+}  // namespace starling
