@@ -95,7 +95,6 @@ TEST_F(CleaningPage, CountsAgainAsTheProgramDoes) {
   const auto check = [&](const std::string& what) {
     counts.push_back(kept());
     EXPECT_EQ(counts.back(), clean(options_of())) << what;
-    EXPECT_NE(counts[counts.size() - 2], counts.back()) << what << " changes nothing";
   };
   for (const auto& [key, value] : {std::pair("max-ratio", 1.4),
                                    {"max-words", 9.0},
@@ -110,6 +109,7 @@ TEST_F(CleaningPage, CountsAgainAsTheProgramDoes) {
     if (key == std::string("min-score")) press(key);
     move(key, value);
     check(key);
+    EXPECT_NE(counts[counts.size() - 2], counts.back()) << key << " changes nothing";
   }
   for (const char* key : {"markup", "max-ratio", "max-words", "max-similarity", "min-score"}) {
     press(key);
