@@ -66,19 +66,23 @@ void add_example(std::vector<CleanExample>& examples, const JudgedPair& pair, bo
   }
 }
 
+std::string numbered(const char* what, size_t corpus, size_t count) { return count == 1 ? what : fmt::format("{}-{}", what, corpus + 1); }
+
 class Chooser {
  public:
   Chooser(const CleanJob& job, FileSystem& files, const std::string& directory, CleanReport& report)
-      : report_(report), dropped_(files, join_path(directory, "dropped.tsv.zst")), scores_(files, join_path(directory, "scores.tsv.zst")) {
+      : report_(report),
+        monolingual_(job.monolingual),
+        dropped_(files, join_path(directory, "dropped.tsv.zst")),
+        scores_(files, join_path(directory, "scores.tsv.zst")) {
     const size_t count = report.corpora.size();
     for (size_t i = 0; i < count; ++i) {
       CorpusCleaning& corpus = report_.corpora[i];
-      const std::string name = count == 1 ? "kept" : fmt::format("kept-{}", i + 1);
-      corpus.kept_file = name + ".tsv.zst";
+      corpus.kept_file = kept_file(i, count, monolingual_);
       kept_.push_back({ZstdWriter(files, join_path(directory, corpus.kept_file)), std::nullopt});
       samples_.emplace_back(std::max(kSampledPairs / count, kFewestSampled));
       if (job.data.train[i].sentence_weights.empty()) continue;
-      corpus.weights_file = name + ".weights.zst";
+      corpus.weights_file = weights_file(i, count);
       kept_.back().weights.emplace(files, join_path(directory, corpus.weights_file));
     }
     for (FrequentLine& line : report_.frequent_sources) wanted_.emplace(line.number, std::pair(&line.text, &JudgedPair::source));
@@ -101,8 +105,8 @@ class Chooser {
     write_score(pair);
     if (!pair.broken.any()) {
       ++corpus.kept;
-      corpus.kept_words += std::count(pair.target.begin(), pair.target.end(), ' ') + 1;
-      kept_[pair.corpus].pairs.write(pair.source + "\t" + pair.target + "\n");
+      corpus.kept_words += pair.words();
+      kept_[pair.corpus].pairs.write(both_sides(pair) + "\n");
       if (kept_[pair.corpus].weights) kept_[pair.corpus].weights->write(fmt::format("{}\n", pair.weight));
       return;
     }
@@ -114,8 +118,8 @@ class Chooser {
       corpus.alone[r] += alone;
       add_example(corpus.examples[r], pair, alone);
     }
-    dropped_.write(fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", pair.corpus + 1, pair.line, pair.broken.text(),
-                               pair.broken.has(Rule::duplicate) ? place_of(first) : "", pair.source, pair.target));
+    dropped_.write(fmt::format("{}\t{}\t{}\t{}\t{}\n", pair.corpus + 1, pair.line, pair.broken.text(),
+                               pair.broken.has(Rule::duplicate) ? place_of(first) : "", both_sides(pair)));
   }
 
   void close() {
@@ -129,6 +133,7 @@ class Chooser {
   }
 
  private:
+  std::string both_sides(const JudgedPair& pair) const { return monolingual_ ? pair.source : pair.source + "\t" + pair.target; }
   void write_score(const JudgedPair& pair) {
     line_.clear();
     fmt::format_to(std::back_inserter(line_), "{}\t{}\t{}\t", pair.corpus + 1, pair.line, pair.broken.text());
@@ -145,6 +150,7 @@ class Chooser {
   }
 
   CleanReport& report_;
+  const bool monolingual_;
   std::vector<KeptFiles> kept_;
   ZstdWriter dropped_, scores_;
   std::vector<Sample> samples_;
@@ -154,6 +160,12 @@ class Chooser {
 };
 
 }  // namespace
+
+std::string kept_file(size_t corpus, size_t count, bool monolingual) {
+  return numbered("kept", corpus, count) + (monolingual ? ".txt.zst" : ".tsv.zst");
+}
+
+std::string weights_file(size_t corpus, size_t count) { return numbered("kept", corpus, count) + ".weights.zst"; }
 
 void write_chosen(const CleanJob& job, FileSystem& files, const Segments& segments, const std::string& directory, CleanReport& report,
                   TaskProgress& progress) {

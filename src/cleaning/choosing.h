@@ -9,6 +9,10 @@
 
 namespace starling {
 
+// Return the names of the files of one of so many corpora, in the output directory.
+std::string kept_file(size_t corpus, size_t count, bool monolingual);
+std::string weights_file(size_t corpus, size_t count);
+
 // Fills report.corpora; the texts of report.frequent_* too, whose numbers are known. Throws IoError.
 void write_chosen(const CleanJob& job, FileSystem& files, const Segments& segments, const std::string& directory, CleanReport& report,
                   TaskProgress& progress);

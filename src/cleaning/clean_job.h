@@ -15,7 +15,8 @@ namespace starling {
 struct CleanReport;
 
 struct CleanJob {
-  DataOptions data;                   // corpora in files
+  DataOptions data;  // corpora in files; monolingual: their sources are the text, and they have no targets
+  bool monolingual = false;
   Languages languages;                // of corpora that do not name theirs
   std::vector<CorpusFiles> held_out;  // validation and test sets
   CleanOptions options;
@@ -25,5 +26,8 @@ struct CleanJob {
   int threads = 1;
   int64_t memory = int64_t{1} << 30;  // bytes to keep within; more makes no difference but time
 };
+
+// The options of one corpus. Throws ConfigError for keys that are unknown or that compare pairs of all corpora.
+CleanOptions corpus_options(const CleanJob& job, const CorpusFiles& corpus);
 
 }  // namespace starling

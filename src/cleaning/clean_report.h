@@ -37,6 +37,8 @@ struct CorpusCleaning {
 };
 
 struct CleanReport {
+  std::string facts;  // hash of facts_of() the job
+  bool monolingual = false;
   std::vector<CorpusCleaning> corpora;
   std::vector<FrequentLine> frequent_sources, frequent_targets;
   double judging = 0, comparing = 0, writing = 0;  // s: repairs and rules, scores and copies, files

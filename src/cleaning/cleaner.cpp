@@ -1,15 +1,15 @@
 #include "cleaning/cleaner.h"
 
-#include <optional>
+#include <span>
 #include <utility>
 
+#include "base/hash64.h"
 #include "base/lock.h"
 #include "base/quotes.h"
 #include "cleaning/choosing.h"
 #include "cleaning/copy_search.h"
 #include "cleaning/judging.h"
 #include "config/config.h"
-#include "storage/outputs.h"
 #include "storage/publication.h"
 
 namespace starling {
@@ -21,14 +21,17 @@ constexpr int64_t kMemoryOfThread = int64_t{12} << 20;  // of blocks that are ju
 constexpr size_t kFrequentLines = 30;                   // of each side
 
 void check_job(const CleanJob& job, FileSystem& files) {
-  check_options(job.data);
-  for (const CorpusFiles& corpus : job.data.train)
+  if (!job.monolingual) check_options(job.data);
+  for (const CorpusFiles& corpus : job.data.train) {
+    corpus_options(job, corpus);
+    if (job.monolingual && is_pipe(corpus.source))
+      throw ConfigError(fmt::format("{} is a pipe, but text to clean is read more than once; store it in a file", corpus.source));
     if (!corpus.alignment.empty())
       throw ConfigError(
           fmt::format("the corpus {} has an alignment, whose positions cleaning would change; align the cleaned text", corpus.name()));
+  }
   if (job.output.empty()) throw ConfigError("there is no output; name a new directory with --output");
   if (files.exists(job.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", job.output));
-  refuse_run_files({"--output", job.output});
   if (job.memory < kLeastMemory)
     throw ConfigError(fmt::format("cleaning needs at least {} MiB of memory; ask for that", kLeastMemory >> 20));
 }
@@ -76,8 +79,7 @@ void mark_pairs(const CleanJob& job, CopySearch& copies, CleanReport& report) {
   const CleanOptions& o = job.options;
   for (const auto& [key, lines] : {std::pair(&CopyKeys::source, &report.frequent_sources), {&CopyKeys::target, &report.frequent_targets}})
     for (const auto& [number, pairs] : copies.most_frequent(key, kFrequentLines)) lines->push_back({number, pairs, ""});
-  if (o.min_score > CleanOptions::kNoScore) copies.mark_scores_below(static_cast<float>(o.min_score));
-  if (o.copies == CopyRule::pairs) copies.mark_duplicates(&CopyKeys::pair);
+  if (o.copies == CopyRule::pairs) copies.mark_duplicates(&CopyKeys::pair);  // of one language: its lines
   if (o.copies == CopyRule::targets) copies.mark_duplicates(&CopyKeys::target);
   if (o.max_same_source > 0) copies.mark_frequent(&CopyKeys::source, o.max_same_source);
   if (o.max_same_target > 0) copies.mark_frequent(&CopyKeys::target, o.max_same_target);
@@ -101,6 +103,8 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
     corpus.first = starts[i];
     corpus.usual_ratio = kinds[i].usual_ratio;
   }
+  report.facts = facts_hash(job);
+  report.monolingual = job.monolingual;
   report.judging = progress.seconds();
   {
     CopySearch copies(segments, table_bytes(job));
@@ -119,17 +123,25 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
 
 std::string facts_of(const CleanJob& job) {
   constexpr int kVersion = 1;  // of the segments and of what is measured
-  std::string facts = fmt::format("{}\n{} {}\n", kVersion, job.languages.source, job.languages.target);
+  std::string facts =
+      fmt::format("{} {}\n{} {}\n", kVersion, job.monolingual ? "lines" : "pairs", job.languages.source, job.languages.target);
   CleanOptions options = job.options;
+  options.before_training = false;
   facts += write_config(config_sections("clean", "", options));
   const auto add = [&](const CorpusFiles& corpus) {
     facts += fmt::format("{} {}\n", corpus.source_language, corpus.target_language);
+    for (const std::string& own : corpus.clean) facts += own + "\n";
     for (const std::string& path : {corpus.source, corpus.target, corpus.tsv, corpus.sentence_weights, corpus.scores})
       facts += path.empty() ? "-\n" : facts_of_file(path);
   };
   for (const CorpusFiles& corpus : job.data.train) add(corpus);
   for (const CorpusFiles& corpus : job.held_out) add(corpus);
   return facts;
+}
+
+std::string facts_hash(const CleanJob& job) {
+  const std::string facts = facts_of(job);
+  return fmt::format("{:016x}", hash64(std::as_bytes(std::span(facts))));
 }
 
 CleanReport clean(const CleanJob& job, FileSystem& files, const TaskScreen& screen) {

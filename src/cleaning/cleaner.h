@@ -24,5 +24,6 @@ CleanReport clean(const CleanJob& job, FileSystem& files, const TaskScreen& scre
 
 // Returns everything that judged pairs depend on: an earlier start's are taken if this is the same.
 std::string facts_of(const CleanJob& job);
+std::string facts_hash(const CleanJob& job);  // in clean.json
 
 }  // namespace starling

@@ -37,4 +37,9 @@ bool HeldOut::has(const JudgedSide& s, const JudgedSide& t, const CopyKeys& keys
          ((s.length() + t.length()) / 2 > kLongEnough && (keys_.contains(keys.source) || keys_.contains(keys.target)));
 }
 
+bool HeldOut::has(const JudgedSide& line) const {
+  return line.length() > kLongEnough &&
+         (keys_.contains(hash_of(line.copy_key, kSourceSeed)) || keys_.contains(hash_of(line.copy_key, kTargetSeed)));
+}
+
 }  // namespace starling

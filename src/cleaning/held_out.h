@@ -22,6 +22,8 @@ class HeldOut {
   HeldOut(const std::vector<CorpusFiles>& texts, bool repair);
   // Returns whether the pair is there or, if it is long, whether one side is.
   bool has(const JudgedSide& source, const JudgedSide& target, const CopyKeys& keys) const;
+  // Returns whether a long line of one language is on either side.
+  bool has(const JudgedSide& line) const;
 
  private:
   std::unordered_set<uint64_t> keys_;

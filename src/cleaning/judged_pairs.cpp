@@ -24,6 +24,11 @@ std::string_view bytes_of(const T* values, size_t count) {
 
 }  // namespace
 
+uint32_t JudgedPair::words() const {
+  const std::string& text = target.empty() ? source : target;
+  return static_cast<uint32_t>(std::count(text.begin(), text.end(), ' ') + 1);
+}
+
 Segments::Segments(FileSystem& files, std::string directory, uint32_t segment_pairs)
     : files_(files), directory_(std::move(directory)), segment_pairs_(segment_pairs) {
   while (files_.exists(path(size(), kPairs))) pairs_.push_back(segment_pairs_);
@@ -106,8 +111,7 @@ void JudgedWriter::add(const JudgedPair& pair, const CopyKeys& keys) {
   head.values = pair.measures.values;
   part_->pair_bytes.append(bytes_of(&head, 1)).append(pair.source).append(pair.target);
   if (!pair.broken.any()) {
-    const CopyRecord record{segments_.first(segments_.size()) + part_->count,
-                            static_cast<uint32_t>(std::count(pair.target.begin(), pair.target.end(), ' ') + 1), pair.score, 0, keys};
+    const CopyRecord record{segments_.first(segments_.size()) + part_->count, pair.words(), pair.score, 0, keys};
     part_->record_bytes.append(bytes_of(&record, 1));
   }
   if (part_->pair_bytes.size() > kFlushed) part_->flush();

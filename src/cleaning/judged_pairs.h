@@ -24,7 +24,8 @@ struct JudgedPair {
   RuleSet broken;
   uint32_t repairs = 0;  // bits by Repair: those of the source, then those of the target
   PairMeasures measures;
-  std::string source, target;  // repaired
+  std::string source, target;  // repaired; text of one language has no target
+  uint32_t words() const;      // of the target, or of the only side, between spaces
 };
 
 // Of a pair that broke no rule by itself.
@@ -47,7 +48,7 @@ struct SegmentMarks {
 class Segments {
  public:
   // Finds the whole segments that are there already. Each but the last has `segment_pairs`.
-  Segments(FileSystem& files, std::string directory, uint32_t segment_pairs = 1u << 18);
+  Segments(FileSystem& files, std::string directory, uint32_t segment_pairs = 1u << 16);
   size_t size() const { return pairs_.size(); }
   uint32_t first(size_t segment) const { return static_cast<uint32_t>(segment) * segment_pairs_; }  // number of its first pair
   uint32_t pairs(size_t segment) const { return pairs_[segment]; }

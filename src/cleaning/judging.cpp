@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "base/ordered_pipeline.h"
 
@@ -40,13 +39,14 @@ std::optional<double> usual_ratio(const CorpusFiles& corpus, const CleanOptions&
 // Reads the corpora in blocks, without the first `skip` pairs.
 class Blocks {
  public:
-  Blocks(const DataOptions& data, uint32_t skip) : data_(data), bytes_(std::max<uint64_t>(corpus_bytes(data), 1)), skip_(skip) {}
+  Blocks(const CleanJob& job, uint32_t skip)
+      : job_(job), data_(job.data), bytes_(std::max<uint64_t>(corpus_bytes(job.data), 1)), skip_(skip) {}
   bool next(JudgedBlock& block) {
     block.pairs.clear();
     while (corpus_ < data_.train.size()) {
       const CorpusFiles& corpus = data_.train[corpus_];
       if (!reader_) {
-        reader_.emplace(corpus);
+        reader_.emplace(corpus, job_.monolingual);
         starts_.push_back(number_);
         if (!corpus.scores.empty()) scores_.emplace(corpus.scores);
       }
@@ -102,6 +102,7 @@ class Blocks {
     }
     throw unequal_lines(data_.train[corpus_].name(), reader_->line_number(), scores_->path(), scores_->line_number());
   }
+  const CleanJob& job_;
   const DataOptions& data_;
   const uint64_t bytes_;
   uint32_t skip_;
@@ -109,7 +110,7 @@ class Blocks {
   uint64_t earlier_ = 0;
   uint32_t line_ = 0, number_ = 0;
   std::vector<uint32_t> starts_;
-  std::optional<PairReader> reader_;
+  std::optional<JudgedText> reader_;
   std::optional<LineReader> scores_;
 };
 
@@ -121,27 +122,53 @@ uint32_t repair(std::string& text) {
   return bits;
 }
 
-void judge(JudgedPair& pair, CopyKeys& keys, const CleanJob& job, const PairKind& kind, const Rules& rules, const HeldOut& held_out) {
-  if (is_surely_too_long(pair.source, job.options) || is_surely_too_long(pair.target, job.options)) {
-    pair.measures.values[static_cast<size_t>(Measure::characters)] = std::numeric_limits<int32_t>::max();
+// How the pairs of one corpus are judged.
+struct CorpusJudge {
+  CorpusJudge(const CleanJob& job, const CorpusFiles& corpus, const PairKind& kind)
+      : options(corpus_options(job, corpus)), rules(options), kind(kind) {}
+  const CleanOptions options;
+  const Rules rules;
+  const PairKind& kind;
+
+  void judge(JudgedPair& pair, CopyKeys& keys, const HeldOut& held_out) const {
+    if (is_surely_too_long(pair.source, options) || is_surely_too_long(pair.target, options)) {
+      pair.measures.values[static_cast<size_t>(Measure::characters)] = std::numeric_limits<int32_t>::max();
+    } else {
+      if (options.repair) pair.repairs = repair(pair.source) | repair(pair.target) << kRepairs;
+      const JudgedSide s(pair.source), t(pair.target);
+      pair.measures = kind.one_side ? measured(s, kind, options) : measured(s, t, kind, options);
+      keys = CopyKeys(s, t);
+      pair.measures.marks.set(Rule::held_out, kind.one_side ? held_out.has(s) : held_out.has(s, t, keys));
+    }
     pair.broken = rules.broken(pair.measures);
-    return;
+    pair.broken.set(Rule::score, pair.score < static_cast<float>(options.min_score));
   }
-  if (job.options.repair) pair.repairs = repair(pair.source) | repair(pair.target) << kRepairs;
-  const JudgedSide s(pair.source), t(pair.target);
-  pair.measures = measured(s, t, kind, job.options);
-  keys = CopyKeys(s, t);
-  pair.measures.marks.set(Rule::held_out, held_out.has(s, t, keys));
-  pair.broken = rules.broken(pair.measures);
-}
+};
 
 }  // namespace
+
+JudgedText::JudgedText(const CorpusFiles& corpus, bool monolingual) {
+  if (monolingual)
+    lines_.emplace(corpus.source);
+  else
+    pairs_.emplace(corpus);
+}
+
+bool JudgedText::next(std::string_view& source, std::string_view& target) {
+  target = {};
+  return pairs_ ? pairs_->next(source, target) : lines_->next(source);
+}
 
 std::vector<PairKind> pair_kinds(const CleanJob& job) {
   std::vector<PairKind> kinds;
   const auto language = [](const std::string& own, const std::string& all) { return own.empty() ? all : own; };
   for (const CorpusFiles& corpus : job.data.train) {
     kinds.emplace_back(language(corpus.source_language, job.languages.source), language(corpus.target_language, job.languages.target));
+    kinds.back().one_side = job.monolingual;
+    if (job.monolingual) {
+      kinds.back().target_scripts = kinds.back().source_scripts;
+      continue;
+    }
     if (const auto usual = usual_ratio(corpus, job.options)) kinds.back().usual_ratio = *usual;
   }
   return kinds;
@@ -150,8 +177,10 @@ std::vector<PairKind> pair_kinds(const CleanJob& job) {
 std::vector<uint32_t> judge_pairs(const CleanJob& job, const std::vector<PairKind>& kinds, FileSystem& files, Segments& segments,
                                   TaskProgress& progress) {
   const HeldOut held_out(job.options.held_out ? job.held_out : std::vector<CorpusFiles>{}, job.options.repair);
-  const Rules rules(job.options);
-  Blocks blocks(job.data, segments.all_pairs());
+  std::vector<CorpusJudge> judges;
+  judges.reserve(kinds.size());
+  for (size_t i = 0; i < kinds.size(); ++i) judges.emplace_back(job, job.data.train[i], kinds[i]);
+  Blocks blocks(job, segments.all_pairs());
   JudgedWriter writer(files, segments);
   uint64_t pairs = segments.all_pairs();
   run_in_order<JudgedBlock>({.make = [&](JudgedBlock& block) { return blocks.next(block); },
@@ -159,7 +188,7 @@ std::vector<uint32_t> judge_pairs(const CleanJob& job, const std::vector<PairKin
                                  [&](JudgedBlock& block) {
                                    block.keys.resize(block.pairs.size());
                                    for (size_t i = 0; i < block.pairs.size(); ++i)
-                                     judge(block.pairs[i], block.keys[i], job, kinds[block.pairs[i].corpus], rules, held_out);
+                                     judges[block.pairs[i].corpus].judge(block.pairs[i], block.keys[i], held_out);
                                  },
                              .take =
                                  [&](JudgedBlock& block) {

@@ -14,7 +14,8 @@ constexpr auto words(CopyRule) { return std::array{"off", "pairs", "targets"}; }
 inline constexpr int64_t kMostRepetitions = 20;  // that are counted
 
 struct CleanOptions {
-  bool repair = true, encoding = true, copy = true, addresses = true, placeholders = true, markup = true, language = true, held_out = true;
+  bool before_training = false, repair = true, encoding = true, copy = true, addresses = true, placeholders = true, markup = true,
+       language = true, held_out = true;
   int64_t max_words = 250, max_characters = 3000, max_word = 40, max_repetitions = 2;
   double max_ratio = 3, min_letters = 0.3, min_script = 0.5, max_similarity = 0.9, min_digits = 0.5;
   CopyRule copies = CopyRule::pairs;
@@ -25,6 +26,8 @@ struct CleanOptions {
 };
 template <class Visitor>
 void visit(Visitor& v, CleanOptions& c) {
+  v.field("before-training", c.before_training,
+          "have `starling train` clean data.train first, into the run's directory (cleaned), and train on what is kept");
   v.field("repair", c.repair, "repair encodings, entities, spaces, composed and look-alike letters before anything is judged");
   v.field("encoding", c.encoding, "drop pairs with characters that were lost (U+FFFD) or are private");
   v.field("max-words", c.max_words, "drop pairs with a side longer than this many words", 0, 1000000);

@@ -46,16 +46,26 @@ PageJson thresholds_of(const Rules& rules) {
   return all;
 }
 
-PageJson corpus_of(const CorpusCleaning& c) {
+PageJson rules_of(const CleanOptions& options) {
+  const Rules rules(options);
+  return {{"thresholds", thresholds_of(rules)},
+          {"marks", rules.marks().bits()},
+          {"repetitions", rules.repetitions()},
+          {"minScore", options.min_score > CleanOptions::kNoScore ? PageJson(options.min_score) : PageJson()}};
+}
+
+PageJson corpus_of(const CorpusCleaning& c, const CleanJob& job, const CorpusFiles& files) {
   PageJson corpus = {{"name", c.name},
                      {"pairs", c.pairs},
                      {"kept", c.kept},
                      {"words", c.kept_words},
-                     {"usualRatio", c.usual_ratio},
-                     {"sampled", c.sample.size()},
+                     {"own", files.clean},
+                     {"rules", rules_of(corpus_options(job, files))},
                      {"dropped", c.dropped},
                      {"alone", c.alone},
-                     {"repaired", c.repaired}};
+                     {"repaired", c.repaired},
+                     {"sampled", c.sample.size()},
+                     {"usualRatio", c.usual_ratio}};
   for (size_t r = 0; r < kRules; ++r) {
     PageJson examples = PageJson::array();
     for (const CleanExample& e : c.examples[r]) examples.push_back({e.line, e.alone, shown(e.source), shown(e.target)});
@@ -73,22 +83,20 @@ PageJson frequent(const std::vector<FrequentLine>& lines) {
 }  // namespace
 
 std::string clean_page(const CleanReport& report, const CleanJob& job) {
-  const Rules rules(job.options);
   PageJson data = {{"rules", words(Rule{})},
                    {"repairs", words(Repair{})},
                    {"measures", words(Measure{})},
-                   {"thresholds", thresholds_of(rules)},
-                   {"marks", rules.marks().bits()},
-                   {"repetitions", rules.repetitions()},
+                   {"standard", rules_of(job.options)},
+                   {"monolingual", job.monolingual},
                    {"copies", word(job.options.copies)},
-                   {"minScore", job.options.min_score > CleanOptions::kNoScore ? PageJson(job.options.min_score) : PageJson()},
                    {"frequentSources", frequent(report.frequent_sources)},
                    {"frequentTargets", frequent(report.frequent_targets)},
                    {"corpora", PageJson::array()},
                    {"sample", PageJson::array()}};
   KeyNumbers numbers;
-  for (const CorpusCleaning& c : report.corpora) {
-    data["corpora"].push_back(corpus_of(c));
+  for (size_t i = 0; i < report.corpora.size(); ++i) {
+    const CorpusCleaning& c = report.corpora[i];
+    data["corpora"].push_back(corpus_of(c, job, job.data.train[i]));
     for (const JudgedPair& p : c.sample)
       data["sample"].push_back({p.corpus, p.line, p.broken.bits(), p.measures.marks.bits(), p.repairs,
                                 std::isinf(p.score) ? PageJson() : PageJson(p.score), p.measures.values, numbers.of(p, job.options.copies),

@@ -114,37 +114,70 @@ bool is_surely_too_long(std::string_view utf8, const CleanOptions& o) {
   return o.max_characters > 0 && utf8.size() / kMostBytes > static_cast<size_t>(o.max_characters);
 }
 
-PairMeasures measured(const JudgedSide& s, const JudgedSide& t, const PairKind& kind, const CleanOptions& o) {
+namespace {
+
+// What is measured of each side by itself. Returns whether the rest is measured.
+class Measuring {
+ public:
+  Measuring(const PairKind& kind, const CleanOptions& options) : kind_(kind), o_(options) {
+    for (const Measure m : {Measure::letters, Measure::script, Measure::digits}) set(m, kWhole);
+  }
+  void set(Measure m, int32_t value) { pair.values[static_cast<size_t>(m)] = value; }
+  // Returns whether the sides are neither empty nor too long.
+  bool lengths(const JudgedSide& s, const JudgedSide& t) {
+    const size_t words = std::max(s.words.size(), t.words.size()), characters = std::max(s.characters.size(), t.characters.size());
+    set(Measure::words, counted_as(words));
+    set(Measure::characters, counted_as(characters));
+    pair.marks.set(Rule::empty, s.words.empty() || t.words.empty());
+    const auto above = [](size_t value, int64_t most) { return most > 0 && value > static_cast<size_t>(most); };
+    return !pair.marks.has(Rule::empty) && !above(words, o_.max_words) && !above(characters, o_.max_characters);
+  }
+  void sides(const JudgedSide& s, const JudgedSide& t) {
+    set(Measure::long_word, counted_as(std::max(longest_plain_word(s), longest_plain_word(t))));
+    set(Measure::letters, parts_of(std::min(letters_shown(s), letters_shown(t))));
+    set(Measure::script, parts_of(std::min(own_script(s, kind_.source_scripts), own_script(t, kind_.target_scripts))));
+    pair.marks.set(Rule::encoding, lost_characters(s) || lost_characters(t));
+  }
   PairMeasures pair;
-  const auto set = [&](Measure m, int32_t value) { pair.values[static_cast<size_t>(m)] = value; };
-  const size_t words = std::max(s.words.size(), t.words.size()), characters = std::max(s.characters.size(), t.characters.size());
-  set(Measure::words, counted_as(words));
-  set(Measure::characters, counted_as(characters));
-  for (const Measure m : {Measure::letters, Measure::script, Measure::digits}) set(m, kWhole);
-  pair.marks.set(Rule::empty, s.words.empty() || t.words.empty());
-  const auto above = [](size_t value, int64_t most) { return most > 0 && value > static_cast<size_t>(most); };
-  if (pair.marks.has(Rule::empty) || above(words, o.max_words) || above(characters, o.max_characters)) return pair;
+
+ private:
+  const PairKind& kind_;
+  const CleanOptions& o_;
+};
+
+}  // namespace
+
+PairMeasures measured(const JudgedSide& s, const JudgedSide& t, const PairKind& kind, const CleanOptions& o) {
+  Measuring m(kind, o);
+  if (!m.lengths(s, t)) return m.pair;
+  m.sides(s, t);
   if (kind.usual_ratio > 0) {
     const double source = s.length() * kind.usual_ratio, target = t.length();
-    set(Measure::ratio, parts_of(std::max(0.0, std::max(source, target) - kFreeCharacters) / std::min(source, target)));
+    m.set(Measure::ratio, parts_of(std::max(0.0, std::max(source, target) - kFreeCharacters) / std::min(source, target)));
   }
-  set(Measure::long_word, counted_as(std::max(longest_plain_word(s), longest_plain_word(t))));
-  set(Measure::letters, parts_of(std::min(letters_shown(s), letters_shown(t))));
-  set(Measure::script, parts_of(std::min(own_script(s, kind.source_scripts), own_script(t, kind.target_scripts))));
-  if (has_words(s, 5) && has_words(t, 5)) set(Measure::similarity, parts_of(similarity(s, t)));
-  set(Measure::digits, parts_of(digits_alike(s, t)));
+  if (has_words(s, 5) && has_words(t, 5)) m.set(Measure::similarity, parts_of(similarity(s, t)));
+  m.set(Measure::digits, parts_of(digits_alike(s, t)));
   const auto [both, one] = std::minmax({repeated(s, o.max_repetitions), repeated(t, o.max_repetitions)});
-  set(Measure::repeated, one);
-  set(Measure::both_repeat, both);
-  pair.marks.set(Rule::encoding, lost_characters(s) || lost_characters(t));
-  pair.marks.set(Rule::copy, s.letters > 0 && s.copy_key == t.copy_key && has_words(s, 4));
-  pair.marks.set(Rule::addresses, other_addresses(s, t));
-  pair.marks.set(Rule::placeholders, variables(s) != variables(t));
-  pair.marks.set(Rule::markup, has_markup(s) != has_markup(t));
+  m.set(Measure::repeated, one);
+  m.set(Measure::both_repeat, both);
+  m.pair.marks.set(Rule::copy, s.letters > 0 && s.copy_key == t.copy_key && has_words(s, 4));
+  m.pair.marks.set(Rule::addresses, other_addresses(s, t));
+  m.pair.marks.set(Rule::placeholders, variables(s) != variables(t));
+  m.pair.marks.set(Rule::markup, has_markup(s) != has_markup(t));
   if (o.language)
-    pair.marks.set(Rule::language, other_language(s, kind.source_languages, kind.target_languages) ||
-                                       other_language(t, kind.target_languages, kind.source_languages));
-  return pair;
+    m.pair.marks.set(Rule::language, other_language(s, kind.source_languages, kind.target_languages) ||
+                                         other_language(t, kind.target_languages, kind.source_languages));
+  return m.pair;
+}
+
+PairMeasures measured(const JudgedSide& line, const PairKind& kind, const CleanOptions& o) {
+  Measuring m(kind, o);
+  if (!m.lengths(line, line)) return m.pair;
+  m.sides(line, line);
+  m.set(Measure::repeated, repeated(line, o.max_repetitions));
+  m.pair.marks.set(Rule::markup, has_markup(line));
+  if (o.language) m.pair.marks.set(Rule::language, other_language(line, kind.source_languages, {}));
+  return m.pair;
 }
 
 }  // namespace starling

@@ -22,21 +22,25 @@ std::string shortened(const std::string& utf8, size_t bytes) {
 std::string clean_text(const CleanReport& report) {
   std::string text;
   for (const CorpusCleaning& c : report.corpora) {
-    text += fmt::format("{}: {} of {} kept ({:.1f} %)\n", printable(c.name), c.kept, counted(c.pairs, "pair"), percent(c.kept, c.pairs));
+    text += fmt::format("{}: {} of {} kept ({:.1f} %)\n", printable(c.name), c.kept, counted(c.pairs, report.monolingual ? "line" : "pair"),
+                        percent(c.kept, c.pairs));
     for (size_t i = 0; i < kRepairs; ++i)
       if (c.repaired[i] > 0)
         text +=
             fmt::format("  repaired {:<14} {:>9} {}\n", word(static_cast<Repair>(i)), c.repaired[i], c.repaired[i] == 1 ? "side" : "sides");
     for (size_t r = 0; r < kRules; ++r)
       if (c.dropped[r] > 0)
-        text += fmt::format("  dropped  {:<14} {:>9} {}, {:5.2f} %, of which {} by this rule alone\n", word(static_cast<Rule>(r)),
-                            c.dropped[r], c.dropped[r] == 1 ? "pair" : "pairs", percent(c.dropped[r], c.pairs), c.alone[r]);
+        text +=
+            fmt::format("  dropped  {:<14} {:>9} {}, {:5.2f} %, of which {} by this rule alone\n", word(static_cast<Rule>(r)), c.dropped[r],
+                        report.monolingual ? (c.dropped[r] == 1 ? "line" : "lines") : (c.dropped[r] == 1 ? "pair" : "pairs"),
+                        percent(c.dropped[r], c.pairs), c.alone[r]);
   }
   return text;
 }
 
 std::string clean_json(const CleanReport& report) {
   nlohmann::ordered_json json;
+  json["facts"] = report.facts;
   json["seconds"] = {{"judging", report.judging}, {"comparing", report.comparing}, {"writing", report.writing}};
   json["pairs_judged_before"] = report.pairs_judged_before;
   for (const CorpusCleaning& c : report.corpora) {

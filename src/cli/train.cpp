@@ -76,10 +76,6 @@ void run_train(const CLI::App& verb, const CLI::Option& dump, const TrainArgumen
       throw ConfigError(
           fmt::format("no training corpus is named; to continue the run in {}: starling train {}", config.train.output, record));
     require_data(config, true);
-    if (config.clean != CleanOptions())
-      throw ConfigError(
-          "clean: training takes its text as it is; run 'starling clean' with this configuration first, then train with the "
-          "train.yml that it writes");
     const bool first = world.comm->rank() == 0;
     const StopNote note(first ? fmt::format("stopped before the first update; what is complete is kept in {}, and the same command goes on",
                                             config.train.output)

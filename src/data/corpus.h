@@ -28,6 +28,7 @@ struct CorpusFiles {
   std::string tag;                               // pieces in front of each source, with spaces between them
   std::string sentence_weights;                  // a file with the loss weight of each pair, one a line; "": all 1
   std::string scores;                            // a file with a number for each pair, for cleaning; "": none
+  std::vector<std::string> clean;                // options of its cleaning, "key=value", in place of those of all corpora
   // A file with the links of each pair, one line a pair; "": none; kAlignmentColumn: the third column of the tsv.
   std::string alignment;
   bool aligned_in_column() const;

@@ -163,7 +163,7 @@ void look_for_validation_pairs(const Config& config, std::vector<Finding>& found
         {Level::note,
          fmt::format("{}: {} of the validation text {} also in {}", files.name(), counted(both.size(), "pair"),
                      both.size() == 1 ? "is" : "are", late ? fmt::format("its first {} lines", reader.line_number()) : std::string("it")),
-         "remove them from the training text: scores on text that a model was trained on are too high"});
+         "run 'starling clean' with this configuration, which drops them: scores on text that a model was trained on are too high"});
   }
 }
 

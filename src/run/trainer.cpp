@@ -4,7 +4,9 @@
 
 #include "base/counted.h"
 #include "base/memory.h"
+#include "base/messages.h"
 #include "base/sha256.h"
+#include "run/cleaned_text.h"
 #include "run/run_checkpoints.h"
 #include "run/run_drivers.h"
 #include "run/run_parts.h"
@@ -308,7 +310,15 @@ class Trainer {
 
 }  // namespace
 
-int run_training(const Config& config, World& world, const TrainingWatch& watch) { return Trainer(config, world, watch).run(); }
+int run_training(const Config& config, World& world, const TrainingWatch& watch) {
+  Config cleaned = config;
+  const Say say = [&](const std::string& line) {
+    if (watch.log) watch.log(line);
+    if (!watch.silent) tell("{}", line);
+  };
+  clean_together(*real_file_system(), cleaned, world, say, watch.silent ? TaskScreen() : standard_error_screen());
+  return Trainer(cleaned, world, watch).run();
+}
 
 int run_training(const Config& config) {
   World world = make_local_world();

@@ -39,6 +39,8 @@ void visit(Visitor& v, CorpusFiles& c) {
   v.field("scores", c.scores,
           "a file with a number for each pair, one per line, higher for better ones, by which `starling clean` chooses (clean.min-score, "
           "clean.best-share); training does not read it; empty = none");
+  v.field("clean", c.clean,
+          "keys of the section clean with other values for this corpus, such as [language=false, max-ratio=5]; empty = as for all");
   v.field("alignment", c.alignment,
           "a file with the links of each pair, one line per pair, as fast_align writes them (0-0 1-2), along which attention is guided "
           "(train.guided-alignment); column = the third column of the tsv; empty = none");

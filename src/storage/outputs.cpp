@@ -32,6 +32,7 @@ constexpr std::string_view kRun[] = {
     "vocab.spm",     "source.spm",     "target.spm",      // vocabularies,
     "vocab.spm.new", "source.spm.new", "target.spm.new",  // trained for a file elsewhere
     "data",          "data.new",       "data.half",       // tokens
+    "cleaned",                                            // text,
     "checkpoints",   "best",                              // models
     "train.log",     "events.jsonl",   "lock",            // records
     "validations",   "tensorboard",    "stream",          // translations, scalars, text from a pipe

@@ -187,6 +187,22 @@ TEST_F(Cleaning, TextsThatComeTooOften) {
   EXPECT_EQ(report.frequent_targets[0].text, "Ja");
 }
 
+TEST_F(Cleaning, CorporaHaveOptionsOfTheirOwn) {
+  write("a.tsv", {"In 1492 he sailed.\tIm Jahre 1776 segelte er."});
+  write("b.tsv", {"In 1493 he sailed.\tIm Jahre 1776 segelte er auch."});
+  CorpusFiles b = tsv("b.tsv");
+  b.clean = {"min-digits=0", "repair: false"};
+  const CleanReport report = clean(job({tsv("a.tsv"), b}));
+  EXPECT_EQ(report.corpora[0].kept, 0);
+  EXPECT_EQ(report.corpora[1].kept, 1);
+  for (const char* wrong : {"copies=off", "min-digitz=0", "min-digits", "min-digits=x"}) {
+    b.clean = {wrong};
+    CleanJob bad = job({b});
+    bad.output = path("bad");
+    EXPECT_THROW(clean(bad), ConfigError) << wrong;
+  }
+}
+
 // What an earlier start judged is taken as it is, if nothing has changed: here it says something else than the text.
 TEST_F(Cleaning, GoesOnWhereItWasEnded) {
   write("a.tsv", {"Good morning\tGuten Morgen", "Thank you\tDanke"});
