@@ -53,11 +53,12 @@ std::optional<std::size_t> invalid_utf8_offset(std::string_view text) {
 }
 
 std::u32string decode_utf8(std::string_view text) {
-  std::u32string out;
-  out.reserve(text.size());
+  std::u32string out(text.size(), 0);
+  std::size_t count = 0;
   for (std::size_t i = 0; i < text.size();) {
-    if (static_cast<unsigned char>(text[i]) < 0x80) {
-      out.push_back(static_cast<unsigned char>(text[i++]));
+    if (const auto byte = static_cast<unsigned char>(text[i]); byte < 0x80) {
+      out[count++] = byte;
+      ++i;
       continue;
     }
     const auto [value, length] = decode_utf8_at(text.substr(i));
@@ -65,9 +66,10 @@ std::u32string decode_utf8(std::string_view text) {
       const unsigned byte = static_cast<unsigned char>(text[i]);
       throw DataError(fmt::format("invalid UTF-8 at byte {} (0x{:02X}); convert the text to UTF-8", i, byte));
     }
-    out.push_back(value);
+    out[count++] = value;
     i += length;
   }
+  out.resize(count);
   return out;
 }
 

@@ -15,6 +15,7 @@ struct PairHead {
   uint32_t broken, marks, repairs, source_bytes, target_bytes;
   std::array<int32_t, kMeasures> values;
 };
+constexpr int kFastest = 1;  // level of compression
 constexpr const char *kPairs = "pairs", *kRecords = "records", *kMarks = "marks";
 
 template <class T>
@@ -79,7 +80,7 @@ void Segments::forget_marks() const {
 
 struct JudgedWriter::Part {
   Part(FileSystem& files, const Segments& segments)
-      : pairs(files, segments.path(segments.size(), "part")), records(files.create(segments.path(segments.size(), kRecords))) {}
+      : pairs(files, segments.path(segments.size(), "part"), kFastest), records(files.create(segments.path(segments.size(), kRecords))) {}
   ZstdWriter pairs;
   std::unique_ptr<OutputFile> records;
   uint32_t count = 0;

@@ -168,11 +168,14 @@ double letter_share(const JudgedSide& side, bool spaces) {
 }
 
 double script_share(const JudgedSide& side, std::span<const std::string_view> scripts) {
+  constexpr char32_t kLatin = 0x250;  // below, all letters are Latin
+  const auto is_asked = [&](std::string_view script) { return std::find(scripts.begin(), scripts.end(), script) != scripts.end(); };
+  const bool latin = is_asked("Latn");
   int64_t letters = 0, of_scripts = 0;
   for (const char32_t c : side.characters) {
     if (!is_alphabetic(c)) continue;
     ++letters;
-    of_scripts += std::find(scripts.begin(), scripts.end(), letter_script(c)) != scripts.end();
+    of_scripts += c < kLatin ? latin : is_asked(letter_script(c));
   }
   return letters == 0 ? 1 : static_cast<double>(of_scripts) / static_cast<double>(letters);
 }

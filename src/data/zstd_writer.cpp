@@ -23,8 +23,9 @@ struct ZstdWriter::State {
   }
 };
 
-ZstdWriter::ZstdWriter(FileSystem& files, const std::string& path) : state_(std::make_unique<State>()) {
+ZstdWriter::ZstdWriter(FileSystem& files, const std::string& path, int level) : state_(std::make_unique<State>()) {
   if (!state_->stream) throw std::bad_alloc();
+  ZSTD_CCtx_setParameter(state_->stream.get(), ZSTD_c_compressionLevel, level);
   state_->file = files.create(path);
 }
 ZstdWriter::~ZstdWriter() = default;

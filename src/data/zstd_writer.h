@@ -12,8 +12,8 @@ namespace starling {
 
 class ZstdWriter {
  public:
-  // Creates the file, or empties an existing one. Throws IoError, as the others do.
-  ZstdWriter(FileSystem& files, const std::string& path);
+  // Creates the file, or empties an existing one. `level`: of compression, 1 for the fastest. Throws IoError, as the others do.
+  ZstdWriter(FileSystem& files, const std::string& path, int level = 3);
   ~ZstdWriter();
   ZstdWriter(ZstdWriter&&) noexcept;
   void write(std::string_view text);
