@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Cleans a text once to the end, and once while it is killed again and again at random times; compares all files byte by byte. Prints the
 peak memory of both, and how long they took.
-Usage: bench/clean_killed.py STARLING TEXT.tsv SOURCE_LANGUAGE TARGET_LANGUAGE [KILLS, default 10] [MEMORY, default 500M] [SEED, default 1]"""
+Usage: bench/clean_killed.py STARLING TEXT.tsv SOURCE_LANGUAGE TARGET_LANGUAGE [KILLS, default 10] [MEMORY, default 500M]
+[SEED, default 1]"""
 import json, os, pathlib, random, resource, signal, subprocess, sys, tempfile, time
 
 

@@ -31,6 +31,7 @@ class PartNumbers {
   WordIds add(const std::vector<LinePart>& parts);
   // The same, but new ones get a number that no text has.
   WordIds known(const std::vector<LinePart>& parts) const;
+  uint32_t size() const { return static_cast<uint32_t>(numbers_.size()); }
 
  private:
   std::unordered_map<std::string, uint32_t> numbers_;

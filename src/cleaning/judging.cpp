@@ -4,8 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/ordered_pipeline.h"
+#include "data/lines_or_pairs.h"
 
 namespace starling {
 namespace {
@@ -87,6 +89,7 @@ class Blocks {
     if (!scores_) return std::numeric_limits<float>::infinity();
     std::string_view line;
     if (!scores_->next(line)) unequal_scores();
+    if (line == "nan") return std::numeric_limits<float>::lowest();  // what `score` writes of a pair that is too long
     float score = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), score);
     if (error != std::errc() || end != line.data() + line.size() || !std::isfinite(score))
@@ -110,7 +113,7 @@ class Blocks {
   uint64_t earlier_ = 0;
   uint32_t line_ = 0, number_ = 0;
   std::vector<uint32_t> starts_;
-  std::optional<JudgedText> reader_;
+  std::optional<LinesOrPairs> reader_;
   std::optional<LineReader> scores_;
 };
 
@@ -146,18 +149,6 @@ struct CorpusJudge {
 };
 
 }  // namespace
-
-JudgedText::JudgedText(const CorpusFiles& corpus, bool monolingual) {
-  if (monolingual)
-    lines_.emplace(corpus.source);
-  else
-    pairs_.emplace(corpus);
-}
-
-bool JudgedText::next(std::string_view& source, std::string_view& target) {
-  target = {};
-  return pairs_ ? pairs_->next(source, target) : lines_->next(source);
-}
 
 std::vector<PairKind> pair_kinds(const CleanJob& job) {
   std::vector<PairKind> kinds;

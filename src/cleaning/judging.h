@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "base/task_progress.h"
@@ -15,21 +13,6 @@ namespace starling {
 
 // What the pairs of each corpus have in common, with the usual ratio of lengths as it is in its first pairs.
 std::vector<PairKind> pair_kinds(const CleanJob& job);
-
-// The text of one corpus in order: pairs, or lines of one language.
-class JudgedText {
- public:
-  JudgedText(const CorpusFiles& corpus, bool monolingual);
-  // Gets the next pair, as views valid until the next call; the target is empty in one language. Throws what PairReader does.
-  bool next(std::string_view& source, std::string_view& target);
-  float weight() const { return pairs_ ? pairs_->weight() : 1; }
-  uint64_t bytes_read() const { return pairs_ ? pairs_->bytes_read() : lines_->bytes_read(); }
-  int64_t line_number() const { return pairs_ ? pairs_->line_number() : lines_->line_number(); }
-
- private:
-  std::optional<PairReader> pairs_;
-  std::optional<LineReader> lines_;
-};
 
 // Judges the pairs that the segments do not have yet, and returns the number of each corpus's first pair. Throws what PairReader does, and
 // IoError.

@@ -20,7 +20,7 @@ namespace starling {
 namespace {
 
 struct ScoreArguments {
-  std::string model, source, target, tsv, n_best, feature = "Score", target_language, output = "-";
+  std::string model, reverse, source, target, tsv, n_best, feature = "Score", target_language, output = "-";
   DeviceChoice compute{.precision = "f32"};
   int64_t batch_tokens = 4000, max_length = 2000;
   bool per_token = false, tokens = false, pieces = false;
@@ -112,9 +112,35 @@ EncodedPair encoded(const ScoreArguments& a, const Vocabularies& v, const Scored
   return a.pieces ? framed_pair_of_pieces(v, pair.source, pair.target, framing) : framed_pair(v, pair.source, pair.target, framing);
 }
 
+// Scores pairs by two models, one for each direction, as Junczys-Dowmunt (2018) does: exp(-(|H - H'| + (H + H') / 2)) with the
+// cross-entropies of a token, nats, 1 at best. Both models must know the pair well, and equally well.
+class BothDirections {
+ public:
+  BothDirections(const ScoreArguments& a, LoadedModel reverse) : a_(a), reverse_(std::move(reverse)) {}
+  std::vector<double> scores(std::span<const ScoredPair> lines, std::span<const std::vector<float>> forward) const {
+    const Vocabularies& vocabularies = reverse_.description.vocabularies;
+    const SearchOptions framing = with_prefixes(reverse_.description.search, vocabularies);
+    std::vector<EncodedPair> pairs;
+    for (const ScoredPair& line : lines)
+      if (!line.too_long) pairs.push_back(framed_pair(vocabularies, line.target, line.source, framing));
+    const auto backward = pair_scores(*reverse_.model, pairs, framing, a_.batch_tokens);
+    const auto entropy = [](const std::vector<float>& scores) { return -score_of(scores) / static_cast<double>(scores.size()); };
+    std::vector<double> both;
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      const double h = entropy(forward[i]), other = entropy(backward[i]);
+      both.push_back(std::exp(-(std::abs(h - other) + (h + other) / 2)));
+    }
+    return both;
+  }
+
+ private:
+  const ScoreArguments& a_;
+  LoadedModel reverse_;
+};
+
 // Reads some thousand pairs at a time, so that files of any size work; returns false at the end.
-bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput& input, ResultFile& output, double bytes, TagCheck& tags,
-                  PieceCheck& checked, TooLong& too_long, TaskProgress& progress) {
+bool score_window(const ScoreArguments& a, const LoadedModel& loaded, const BothDirections* both, PairInput& input, ResultFile& output,
+                  double bytes, TagCheck& tags, PieceCheck& checked, TooLong& too_long, TaskProgress& progress) {
   const Vocabularies& vocabularies = loaded.description.vocabularies;
   const int64_t first_line = input.line_number() + 1;
   const double begin = input.bytes_read();
@@ -151,11 +177,16 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, PairInput&
   };
   const std::vector<std::vector<float>> scores = pair_scores(*loaded.model, pairs, framing, a.batch_tokens, scored);
   require_numbers(scores, input.path(), numbers);
+  const std::vector<double> of_both = both ? both->scores(lines, scores) : std::vector<double>();
   const auto aligned = a.alignment ? pair_alignments(*loaded.model, vocabularies.source(), pairs, framing, a.batch_tokens)
                                    : std::vector<std::vector<int32_t>>();
   for (size_t line = 0, i = 0; line < lines.size(); ++line) {
     if (lines[line].too_long) {
       output.stream() << "nan\n";
+      continue;
+    }
+    if (both) {
+      output.stream() << fmt::format("{:.6g}\n", of_both[i++]);
       continue;
     }
     if (!a.n_best.empty()) {
@@ -187,13 +218,20 @@ void check_input(const ScoreArguments& a) {
   } else if (a.tsv.empty() ? a.source.empty() || a.target.empty() : !a.source.empty() || !a.target.empty()) {
     throw ConfigError("name either --source and --target, or --tsv, or --source and --n-best");
   }
+  if (!a.reverse.empty() && (!a.n_best.empty() || a.tokens || a.alignment || a.pieces || a.per_token))
+    throw ConfigError("--reverse gives one score a pair of text; leave out --n-best, --tokens, --alignment, --pieces and --per-token");
   if (a.pieces && a.alignment) throw ConfigError("--alignment needs text, and --pieces reads pieces; leave out one of the two");
 }
 
 void run_score(const ScoreArguments& a) {
   check_input(a);
   const auto files = real_file_system();
-  LoadedModel loaded = load_model(*files, usable_model(*files, a.model, [](const std::string& line) { tell("{}\n", line); }), a.compute);
+  const auto load = [&](const std::string& model) {
+    return load_model(*files, usable_model(*files, model, [](const std::string& line) { tell("{}\n", line); }), a.compute);
+  };
+  LoadedModel loaded = load(a.model);
+  std::optional<BothDirections> both;
+  if (!a.reverse.empty()) both.emplace(a, load(a.reverse));
   loaded.description.search = into_language(loaded.description.search, loaded.description, a.target_language);
   ResultFile output(a.output);
   const char* const what = "scores";
@@ -212,7 +250,7 @@ void run_score(const ScoreArguments& a) {
   std::optional<TaskProgress> progress(std::in_place, "score", screen_beside(a.output));
   try {
     for (bool more = true; more;) {
-      more = score_window(a, loaded, input, output, bytes, tags, checked, too_long, *progress);
+      more = score_window(a, loaded, both ? &*both : nullptr, input, output, bytes, tags, checked, too_long, *progress);
       scored = input.line_number();
       note.set(output.stopped(what, scored));
     }
@@ -233,6 +271,9 @@ void add_score(CLI::App& app) {
   auto* sub = app.add_subcommand("score", "log-probabilities (nats) of given translations, one per line");
   auto a = std::make_shared<ScoreArguments>();
   sub->add_option("-m,--model", a->model, "run directory, checkpoint or model directory")->required();
+  sub->add_option("--reverse", a->reverse,
+                  "a model of the other direction: scores of both together, by dual conditional cross-entropy, 1 at best, for "
+                  "`starling clean`");
   sub->add_option("--source", a->source, "source text, one sentence a line (plain, .gz, .zst)");
   sub->add_option("--target", a->target, "its translation");
   sub->add_option("--tsv", a->tsv, "in place of both: one file, source and target separated by a tab; or a .tmx or .csv file");

@@ -23,6 +23,7 @@ void add_import(CLI::App& app);
 void add_export(CLI::App& app);
 void add_align(CLI::App& app);
 void add_clean(CLI::App& app);
+void add_domain(CLI::App& app);
 void add_demo_corpus(CLI::App& app);
 void add_manual(CLI::App& app);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <regex>
 #include <sstream>
 
@@ -11,6 +12,8 @@
 
 namespace starling {
 namespace {
+
+using testing::HasSubstr;
 
 std::vector<std::string> parts(const std::string& text, char separator) {
   std::vector<std::string> out;
@@ -36,6 +39,20 @@ class ScoreTest : public CalledTest {
     return parts(o.text, '\n');
   }
 };
+
+// Of two models of the same kind here, one of which reads the translations as sources.
+TEST_F(ScoreTest, BothDirectionsTogether) {
+  const std::vector<std::string> forward = score("--per-token"), both = score("--reverse run");
+  const std::vector<std::string> backward =
+      parts(call("score --model run --source target --target source --threads 1 --per-token").text, '\n');
+  ASSERT_EQ(both.size(), forward.size());
+  for (size_t i = 0; i < both.size(); ++i) {
+    const double h = -std::stod(forward[i]), other = -std::stod(backward[i]);
+    EXPECT_NEAR(std::stod(both[i]), std::exp(-(std::abs(h - other) + (h + other) / 2)), 1e-5) << i;
+  }
+  EXPECT_THAT(call("score --model run --reverse run --source source --target target --tokens").text,
+              HasSubstr("--reverse gives one score a pair"));
+}
 
 // A table is another form of the same pairs; a memory is read in the model's languages, which this one does not say.
 TEST_F(ScoreTest, PairsMayBeInATable) {

@@ -32,6 +32,7 @@ const std::map<std::string, Folders>& arrows() {
       {"formats", {"units"}},
       {"data", {"formats"}},
       {"alignment", {"data"}},
+      {"likeness", {"alignment"}},
       {"cleaning", {"config", "data", "storage"}},
       {"demo", {"data", "storage"}},
       {"tensor", {"base"}},
@@ -67,7 +68,7 @@ const std::map<std::string, Folders>& arrows() {
       {"library", {"batching", "run", "exporting"}},
       {"manual", {"base"}},
       {"program", {"run"}},
-      {"cli", {"alignment", "demo", "doctor", "exporting", "launch", "manual", "program", "serve", "translate", "watch"}},
+      {"cli", {"demo", "doctor", "exporting", "launch", "likeness", "manual", "program", "serve", "translate", "watch"}},
       {"laboratory", {"experiments", "manual", "program"}},
   };
   return kArrows;
