@@ -13,7 +13,10 @@ def other_numbers(text, rng):
 
 
 def mistaken(text):
-    return text.encode().decode("cp1252", errors="ignore") if any(ord(c) > 127 for c in text) else None
+    """Bytes of UTF-8 read as Windows-1252, as browsers do: what it does not define is a control."""
+    if all(ord(c) < 128 for c in text):
+        return None
+    return "".join(bytes([b]).decode("cp1252") if b not in (0x81, 0x8D, 0x8F, 0x90, 0x9D) else chr(b) for b in text.encode())
 
 
 def entities(text):
@@ -75,7 +78,7 @@ def main():
         dropped = {int(row.split("\t")[1]): row.split("\t") for row in rows(os.path.join(out, "dropped.tsv.zst"))}
         stay = (i for i in range(1, len(text) + 1) if i not in dropped)
         kept = dict(zip(stay, (tuple(row.split("\t")) for row in rows(os.path.join(out, "kept.tsv.zst")))))
-        seconds = json.loads(pathlib.Path(out, "clean.json").read_text())["seconds"]
+        seconds = sum(json.loads(pathlib.Path(out, "clean.json").read_text())["seconds"].values())
     print(f"{len(pairs)} pairs, {seconds:.1f} s\n{'spoiled by':<24} {'pairs':>6} {'dropped':>8} {'repaired':>9} {'left':>6}")
     for way in WAYS:
         all_of = [i for i in range(len(text)) if ways[i] == way]

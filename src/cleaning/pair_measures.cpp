@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/ascii.h"
 #include "cleaning/measures.h"
 #include "document/placeholders.h"
-#include "text/detect_language.h"
 #include "text/script.h"
 
 namespace starling {
@@ -17,9 +17,23 @@ constexpr int32_t kWhole = 10000;       // 1, in units of kPart
 int32_t parts_of(double value) { return static_cast<int32_t>(std::llround(std::min(value, 1e5) / kPart)); }
 int32_t counted_as(size_t count) { return static_cast<int32_t>(std::min<size_t>(count, 1u << 30)); }
 
+// Returns whether characters were lost, or bytes of other scripts are left as Latin letters that touch letters of theirs: "ÑЃлово", "ãƒ本".
 bool lost_characters(const JudgedSide& side) {
-  return std::any_of(side.characters.begin(), side.characters.end(),
-                     [](char32_t c) { return c == 0xFFFD || (c >= 0xE000 && c <= 0xF8FF); });
+  constexpr std::pair<std::string_view, std::u32string_view> kFirstBytes[] = {
+      {"Cyrl", U"ÐÑ"}, {"Grek", U"ÎÏ"}, {"Arab", U"ØÙ"}, {"Hira", U"ãæåç"}, {"Kana", U"ãæåç"}, {"Hani", U"ãæåç"}, {"Hang", U"ìêëí"}};
+  const auto is_first_byte = [&](char32_t c, char32_t neighbour) {
+    const std::string_view script = letter_script(neighbour);
+    return std::any_of(std::begin(kFirstBytes), std::end(kFirstBytes),
+                       [&](const auto& bytes) { return bytes.first == script && is_one_of(c, bytes.second); });
+  };
+  const std::u32string& text = side.characters;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char32_t c = text[i];
+    if (c < 0xC0) continue;
+    if (c == 0xFFFD || (c >= 0xE000 && c <= 0xF8FF)) return true;
+    if (c < 0x100 && ((i > 0 && is_first_byte(c, text[i - 1])) || (i + 1 < text.size() && is_first_byte(c, text[i + 1])))) return true;
+  }
+  return false;
 }
 
 // The characters of the longest word that has no address in it and is in a script with spaces.
@@ -38,15 +52,27 @@ double letters_shown(const JudgedSide& side) {
   return side.shown < kFewest ? 1 : static_cast<double>(side.letters) / static_cast<double>(side.shown);
 }
 
-double own_script(const JudgedSide& side, const std::vector<std::string_view>& scripts) {
-  return scripts.empty() ? 1 : script_share(side, scripts);
+// Elements on one side only. What stands between angle brackets in the letters of both languages is a name of something, not markup.
+bool other_markup(const JudgedSide& source, const JudgedSide& target) {
+  const auto has_name = [](const JudgedSide& side) {
+    const std::u32string& text = side.characters;
+    for (size_t at = text.find(U'<'); at != text.npos; at = text.find(U'<', at + 1))
+      if (at + 1 < text.size() && is_alphabetic(text[at + 1]) && text.find(U'>', at) != text.npos) return true;
+    return false;
+  };
+  return has_markup(source) != has_markup(target) && !(has_name(source) && has_name(target));
 }
 
-// Names and titles are often the same in both languages, sentences never.
-bool has_words(const JudgedSide& side, size_t words) {
-  constexpr size_t kLettersOfAWord = 3;  // where no spaces divide them
-  return side.words.size() >= words ||
-         (side.letters >= kLettersOfAWord * words && std::any_of(side.characters.begin(), side.characters.end(), is_unspaced));
+// Returns the text without the positions of arguments, as in %2$s, which are no numbers of the text.
+std::string without_positions(std::string_view utf8) {
+  std::string text;
+  for (size_t i = 0; i < utf8.size(); ++i) {
+    text += utf8[i];
+    size_t end = i + 1;
+    while (end < utf8.size() && is_ascii_digit(utf8[end])) ++end;
+    if (utf8[i] == '%' && end > i + 1 && end < utf8.size() && utf8[end] == '$') i = end;
+  }
+  return text;
 }
 
 // How alike the digits are; 1 if they are few or some are written in other digits than ASCII's.
@@ -58,7 +84,9 @@ double digits_alike(const JudgedSide& source, const JudgedSide& target) {
       digits += c >= '1' && c <= '9';
       if (c >= 0x80 && !is_alphabetic(c) && character_class(c) == CharacterClass::number) return 1;
     }
-  return digits > kFew ? digit_similarity(source, target) : 1;
+  if (digits <= kFew) return 1;
+  if (source.text.find('%') == source.text.npos && target.text.find('%') == target.text.npos) return digit_similarity(source, target);
+  return digit_similarity(JudgedSide(without_positions(source.text)), JudgedSide(without_positions(target.text)));
 }
 
 std::vector<std::u32string_view> sorted(std::vector<std::u32string_view> all) {
@@ -79,8 +107,11 @@ std::vector<std::string> variables(const JudgedSide& side) {
   std::string text(side.text);
   std::replace(text.begin(), text.end(), '`', ' ');  // old messages quote `%s' so, which is no code
   for (const Range& place : find_placeholders(text))
-    if (std::string variable = text.substr(place.begin, place.end - place.begin); variable.find_first_of("%{$") == 0)
+    if (std::string variable = text.substr(place.begin, place.end - place.begin); variable.find_first_of("%{$") == 0) {
+      // %2$s is %s in another place.
+      if (const size_t dollar = variable.find('$'); variable[0] == '%' && dollar != variable.npos) variable.erase(1, dollar);
       all.push_back(std::move(variable));
+    }
   std::sort(all.begin(), all.end());
   return all;
 }
@@ -90,24 +121,7 @@ int32_t repeated(const JudgedSide& side, int64_t asked) {
   return counted_as(static_cast<size_t>(repetitions(side, asked > 0 ? std::min<int64_t>(asked, 2) : 2, kShortest, kLongest)));
 }
 
-// A short text is often taken for one in a third language, so then it must look like the other side's.
-bool other_language(const JudgedSide& side, const std::vector<std::string>& own, const std::vector<std::string>& other) {
-  if (own.empty() || !is_clearly_in_another_language(side.text, own, other.empty() ? std::string_view() : other.front())) return false;
-  return has_words(side, 8) || (!other.empty() && !is_clearly_in_another_language(side.text, other, own.front()));
-}
-
 }  // namespace
-
-PairKind::PairKind(const std::string& source_language, const std::string& target_language)
-    : source_scripts(scripts_of_language(source_language)), target_scripts(scripts_of_language(target_language)) {
-  if (!source_language.empty()) source_languages.push_back(source_language);
-  if (!target_language.empty()) target_languages.push_back(target_language);
-  constexpr std::string_view kDense[] = {"Hani", "Hira", "Hang", "Thai", "Laoo", "Khmr", "Mymr", "Tibt"};
-  const auto dense = [&](const std::vector<std::string_view>& scripts) {
-    return !scripts.empty() && std::find(std::begin(kDense), std::end(kDense), scripts.front()) != std::end(kDense);
-  };
-  if (dense(source_scripts) != dense(target_scripts)) usual_ratio = 0;
-}
 
 bool is_surely_too_long(std::string_view utf8, const CleanOptions& o) {
   constexpr size_t kMostBytes = 4;  // of a character
@@ -135,7 +149,7 @@ class Measuring {
   void sides(const JudgedSide& s, const JudgedSide& t) {
     set(Measure::long_word, counted_as(std::max(longest_plain_word(s), longest_plain_word(t))));
     set(Measure::letters, parts_of(std::min(letters_shown(s), letters_shown(t))));
-    set(Measure::script, parts_of(std::min(own_script(s, kind_.source_scripts), own_script(t, kind_.target_scripts))));
+    set(Measure::script, parts_of(std::min(own_script(s, t, kind_.source_scripts), own_script(t, s, kind_.target_scripts))));
     pair.marks.set(Rule::encoding, lost_characters(s) || lost_characters(t));
   }
   PairMeasures pair;
@@ -160,13 +174,11 @@ PairMeasures measured(const JudgedSide& s, const JudgedSide& t, const PairKind& 
   const auto [both, one] = std::minmax({repeated(s, o.max_repetitions), repeated(t, o.max_repetitions)});
   m.set(Measure::repeated, one);
   m.set(Measure::both_repeat, both);
-  m.pair.marks.set(Rule::copy, s.letters > 0 && s.copy_key == t.copy_key && has_words(s, 4));
+  m.pair.marks.set(Rule::copy, s.letters > 0 && s.copy_key == t.copy_key && has_words(s, 4) && is_no_name(s));
   m.pair.marks.set(Rule::addresses, other_addresses(s, t));
   m.pair.marks.set(Rule::placeholders, variables(s) != variables(t));
-  m.pair.marks.set(Rule::markup, has_markup(s) != has_markup(t));
-  if (o.language)
-    m.pair.marks.set(Rule::language, other_language(s, kind.source_languages, kind.target_languages) ||
-                                         other_language(t, kind.target_languages, kind.source_languages));
+  m.pair.marks.set(Rule::markup, other_markup(s, t));
+  if (o.language) m.pair.marks.set(Rule::language, other_language(s, t, kind));
   return m.pair;
 }
 
@@ -176,7 +188,7 @@ PairMeasures measured(const JudgedSide& line, const PairKind& kind, const CleanO
   m.sides(line, line);
   m.set(Measure::repeated, repeated(line, o.max_repetitions));
   m.pair.marks.set(Rule::markup, has_markup(line));
-  if (o.language) m.pair.marks.set(Rule::language, other_language(line, kind.source_languages, {}));
+  if (o.language) m.pair.marks.set(Rule::language, other_language(line, kind));
   return m.pair;
 }
 

@@ -39,6 +39,9 @@ MisreadCharacter misread_at(std::u32string_view text, size_t at) {
   if (at + length > text.size()) return {};
   std::string bytes(1, static_cast<char>(*first));
   MisreadCharacter m;
+  // "grÃ¼n": a capital within a word, or a sign within one.
+  const auto is_small = [&](size_t i) { return i < text.size() && letter_case(text[i]) == LetterCase::lower; };
+  m.certain = *first == 0xC3 && ((at > 0 && is_small(at - 1)) || is_small(at + length));
   const bool capitals = at > 0 && letter_case(text[at - 1]) == LetterCase::upper;  // after É a no-break space is French
   for (size_t i = 1; i < length; ++i) {
     const auto byte = byte_of(text[at + i]);

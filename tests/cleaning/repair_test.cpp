@@ -28,6 +28,7 @@ TEST(RepairText, EncodingsThatWereMistaken) {
   EXPECT_EQ(repaired("The cafÃ© is closed"), "The café is closed");
   EXPECT_EQ(repaired("MÃ¼nchen, â€œKÃ¶lnâ€\u009d"), "München, “Köln”");
   EXPECT_EQ(repaired("itâ€™s 5Â°C"), "it’s 5°C");
+  EXPECT_EQ(repaired("FÃ¼nf, grÃ¼n, Ã¼ber"), "Fünf, grün, über");
   EXPECT_EQ(repaired("cafÃƒÂ©"), "café");  // twice
   EXPECT_EQ(repaired("ÐœÐ¾Ñ\u0081ÐºÐ²Ð° Ð¸ Ð¼Ñ‹"), "Москва и мы");
   EXPECT_EQ(repaired("ðŸ˜€ ok"), "😀 ok");

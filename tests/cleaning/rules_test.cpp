@@ -93,6 +93,20 @@ TEST(CleaningRules, LookAtAnyTextInAMoment) {
   }
 }
 
+// Names and codes that both sides have are in no language and no script; short text is often taken for another language.
+TEST(CleaningRules, WordsOfBothSidesAreInNoLanguage) {
+  EXPECT_EQ(broken("PL/pgSQL function %s", "PL/pgSQL関数 %s", "en", "ja"), "");
+  EXPECT_EQ(broken("Hewlett-Packard Omnibook XE3 GC", "惠普 Omnibook XE3 GC", "en", "zh-CN"), "");
+  EXPECT_EQ(broken("James Youngman", "James Youngman", "en", "ru"), "");
+  EXPECT_EQ(broken("Microsoft Natural Ergonomic 4000", "Microsoft Natural Ergonomic 4000", "en", "fr"), "");
+  EXPECT_EQ(broken("invalid relocation expression", "expression de réadressage invalide", "en", "fr"), "");
+  EXPECT_EQ(broken("use <branch>", "использовать <ветка>", "en", "ru"), "");
+  EXPECT_EQ(broken("See page %s of file %s, column %d, byte %d", "Siehe %4$d, %3$d, %2$s, %1$s auf dieser Seite"), "");
+  EXPECT_EQ(broken("The Old Bridge", "The Young River", "en", "ru"), "script");
+  EXPECT_EQ(broken("Der Hund schläft unter dem Tisch.", "The dog sleeps under the table.", "en", "de"), "language");
+  EXPECT_EQ(broken("The dog sleeps", "Ñ обака ÑЃпит", "en", "ru"), "encoding");
+}
+
 TEST(CleaningRules, TakeMessagesAsTheyAre) {
   EXPECT_EQ(broken("Cannot open `%s': %s", "„%s“ kann nicht geöffnet werden: %s"), "");
   EXPECT_EQ(broken("Cannot open `%s'", "„%d“ kann nicht geöffnet werden"), "placeholders");
