@@ -281,5 +281,14 @@ TEST(Conversion, RemarksAreOneLineWhateverNamesAndValuesAre) {
               testing::ElementsAre(R"(\x1b[2Jx log: {every: 1}\x0d\xc2\x85: unknown here, and left out)"));
 }
 
+TEST(Conversion, PathsAreWrittenWithoutWhatUpsetsTerminals) {
+  const std::string path = "a\x1b]\n\x7f\xc2\x9b\xe2\x80\xa8\"\\\xc3\xa4";  // ESC, DEL, CSI, a line separator, ä
+  Config config = loaded(convert_opennmt({{"data: {c: {path_src: a, path_tgt: b}}\n", "o.yml"}}));
+  config.data.train[0].source = path;
+  const std::string text = dump_config(config, false);
+  EXPECT_THAT(text, HasSubstr("source: \"a\\x1b]\\x0a\\x7f\\x9b\\u2028\\\"\\\\\xc3\xa4\"\n"));
+  EXPECT_EQ(parse_config(text, "run.yml").data.train[0].source, path);
+}
+
 }  // namespace
 }  // namespace starling
