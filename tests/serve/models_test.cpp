@@ -96,6 +96,25 @@ TEST_F(ReloadTest, AModelOfSeveralDirectionsServesEach) {
                ConfigError);
 }
 
+// YAML of many short values takes 250 times its bytes.
+TEST_F(ReloadTest, AConfigurationOfAStrangerIsNoLongerThanOnesOfOurs) {
+  std::string directions, many = "a: [";
+  for (int i = 0; i < 10000; ++i) directions += fmt::format("\"a{0:03}-Abcd:b{0:03}-Efgh\", ", i);
+  while (many.size() < 300'000) many += "1,";
+  const std::string own = text_of("config.yml");
+  const auto said = [&](const std::string& config) {
+    change("config.yml", config);
+    try {
+      load_model(*files_, directory_, DeviceChoice{"f32", 1});
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(said(many + "]\n"), testing::HasSubstr("config.yml: is larger than 262144 bytes"));
+  EXPECT_EQ(said("about:\n  directions: [" + directions + "]\n" + own.substr(7)), "");
+}
+
 // An imported model's vocabulary says its tags, and the client need not call the languages as they do.
 TEST_F(ReloadTest, AnImportedModelServesEachLanguageThatItHasATagFor) {
   const Vocabulary plain = Vocabulary::load(directory_ + "/vocab.spm");
