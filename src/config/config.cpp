@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 #include "config/config_fields.h"
 
 namespace starling {
@@ -29,15 +30,16 @@ bool plain(const std::string& text) {
 std::string string_text(const std::string& text) {
   if (plain(text)) return text;
   std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
+  for (size_t at = 0; at < text.size();) {
+    const DecodedCodePoint c = decode_utf8_at(std::string_view(text).substr(at));
+    const std::string_view bytes = std::string_view(text).substr(at, std::max(1, c.length));
+    at += bytes.size();
+    if (c.length > 0 && (c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0)))
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c.value));
+    else if (c.value == 0x2028 || c.value == 0x2029)  // ends of lines for YAML 1.1
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c.value));
+    else
+      (bytes == "\"" || bytes == "\\" ? out += '\\' : out) += bytes;
   }
   return out + '"';
 }

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <deque>
 
-#include "base/text_files.h"
 #include "config/config.h"
 #include "decode/quantization.h"
 #include "tensor/finite.h"
@@ -218,17 +217,22 @@ ModelDescription describe_model(FileSystem& files, const std::string& path) {
 
 ModelDescription read_description(FileSystem& files, const std::string& directory) {
   const auto file = [&](const char* name) { return join_path(directory, name); };
+  // Ours have some 2 KB, and 220 with ten thousand directions; one of a stranger may take 250 times its bytes while it is parsed.
+  const auto document = [&](const char* name) {
+    constexpr uint64_t kMostConfiguration = uint64_t{256} << 10;
+    return ConfigDocument(files.read_file(file(name), kMostConfiguration), file(name));
+  };
   ModelConfig config;
   Identity identity;
   {
     const std::vector<ConfigSection> sections{config_section("about", "", identity), config_section("model", "", config)};
-    ConfigDocument(read_text_file(files, file("config.yml")), file("config.yml")).read(sections);
+    document("config.yml").read(sections);
     config.preset = identity.preset;
   }
   SearchOptions search;
   {
     const std::vector<ConfigSection> sections{config_section("decode", "", search)};
-    ConfigDocument(read_text_file(files, file("decode.yml")), file("decode.yml")).read(sections);
+    document("decode.yml").read(sections);
   }
   bool quantized = false;
   const SafetensorsFile weights(files, file(kWeights));

@@ -236,16 +236,19 @@ struct HttpServer::Impl {
 
   MHD_Result complete(const std::shared_ptr<Exchange>& exchange) {
     if (!exchange->begun) begin(exchange);
-    const std::lock_guard lock(exchange->mutex);
-    if (exchange->gone || (stopping && !exchange->answer)) return MHD_NO;
-    if (exchange->answer) {
-      exchange->set_turn(Clock::now());
-      const bool last = draining || exchange->chunked || exchange->body_bytes > exchange->most_bytes;
-      return send(exchange->connection, *exchange->answer, last, exchange->answer->stream ? streamed(exchange) : nullptr);
+    {
+      const std::lock_guard lock(exchange->mutex);
+      if (exchange->gone || (stopping && !exchange->answer)) return MHD_NO;
+      if (!exchange->answer) {
+        exchange->suspended = true;
+        MHD_suspend_connection(exchange->connection);
+        return MHD_YES;
+      }
     }
-    exchange->suspended = true;
-    MHD_suspend_connection(exchange->connection);
-    return MHD_YES;
+    // The answer stays as it is. The library locks responses when it makes them and while it calls read_stream, which locks the exchange.
+    exchange->set_turn(Clock::now());
+    const bool last = draining || exchange->chunked || exchange->body_bytes > exchange->most_bytes;
+    return send(exchange->connection, *exchange->answer, last, exchange->answer->stream ? streamed(exchange) : nullptr);
   }
 
   void begin(const std::shared_ptr<Exchange>& exchange) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/quotes.h"
 #include "config/foreign_yaml.h"
 #include "config/suggestion.h"
 #include "migration/marian_options.h"
@@ -32,11 +33,8 @@ void flatten(const YAML::Node& node, const std::string& name, std::map<std::stri
 // Values in a remark.
 std::string shown(const std::vector<std::string>& values) {
   constexpr size_t kMost = 60;
-  std::string text = fmt::format("{}", fmt::join(values, " "));
-  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  return text;
+  const std::string text = fmt::format("{}", fmt::join(values, " "));
+  return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
 }
 
 // With relative-paths, Marian looks for files beside the configuration.
@@ -115,6 +113,12 @@ void PeerOptions::set_count(const std::string& key, double value) { set(key, fmt
 
 void PeerOptions::copy(const std::string& name, const std::string& key) {
   if (const std::optional<std::string> value = text(name)) set(key, *value);
+}
+
+void PeerOptions::add(std::vector<std::string>& remarks, std::string_view line) {
+  remarks.push_back(without_controls(line));
+  for (char& c : remarks.back())
+    if (c == '\n' || c == '\t') c = ' ';
 }
 
 // Says what becomes of an option that nothing was made of.

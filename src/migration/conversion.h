@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,14 +57,16 @@ class PeerOptions {
   void set_count(const std::string& key, double value);
   // Sets a key to an option's value, if that is there.
   void copy(const std::string& name, const std::string& key);
-  void approximate(const std::string& line) { result_.approximate.push_back(line); }
-  void missing(const std::string& line) { result_.missing.push_back(line); }
-  void not_needed(const std::string& line) { result_.not_needed.push_back(line); }
+  void approximate(const std::string& line) { add(result_.approximate, line); }
+  void missing(const std::string& line) { add(result_.missing, line); }
+  void not_needed(const std::string& line) { add(result_.not_needed, line); }
 
   // Returns the result, with a note for each option that has not been taken, but for those at the program's own default.
   Conversion done();
 
  private:
+  // Adds a remark as one line of a comment, whatever names and values of the file are in it.
+  static void add(std::vector<std::string>& remarks, std::string_view line);
   void remark(const std::string& name, const std::vector<std::string>& values);
 
   std::string file_;  // the last one

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "settings/config.h"
 
@@ -87,8 +88,12 @@ std::string VerbHelp::make_option_opts(const CLI::Option* option) const {
     if (const std::string value_text = without_brackets(option->get_default_str()); !value_text.empty())
       remarks.push_back("default " + value_text);
   }
-  for (const CLI::Option* other : option->get_needs()) remarks.push_back("with " + other->get_name());
-  for (const CLI::Option* other : option->get_excludes()) remarks.push_back("not with " + other->get_name());
+  // By name, since the sets go by the options' addresses.
+  std::set<std::string> needs, excludes;
+  for (const CLI::Option* other : option->get_needs()) needs.insert("with " + other->get_name());
+  for (const CLI::Option* other : option->get_excludes()) excludes.insert("not with " + other->get_name());
+  remarks.insert(remarks.end(), needs.begin(), needs.end());
+  remarks.insert(remarks.end(), excludes.begin(), excludes.end());
   return (value.empty() ? "" : " " + value) + (remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, "; ")));
 }
 

@@ -1,6 +1,7 @@
 // The library as programs use it: through its headers alone, against what the program prints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cstdio>
 #include <fstream>
@@ -218,7 +219,7 @@ TEST(Library, SaysWhatAModelIs) {
   EXPECT_EQ(info.source_pieces, translator("gnmt").model().source_pieces);
   EXPECT_FALSE(info.quantized);
   EXPECT_STREQ(starling::version(), STARLING_VERSION);
-  EXPECT_THAT(translator().machine(), HasSubstr("2 threads"));
+  EXPECT_THAT(translator().machine(), HasSubstr(omp_get_thread_limit() < 2 ? "1 thread," : "2 threads,"));
 }
 
 TEST(Library, ShowsItsInterfaceAndNothingElse) {

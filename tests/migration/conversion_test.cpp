@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/error.h"
@@ -263,6 +264,30 @@ TEST(Conversion, MistakesAreNamed) {
   // Aliases, of which few bytes can stand for a text without end.
   EXPECT_THAT(message("a: &a {b: *a}\n"), HasSubstr("m.yml:1: has an alias"));
   EXPECT_THAT(message("a: " + std::string(100, '[') + std::string(100, ']')), HasSubstr("nested too deeply"));
+}
+
+// Remarks are printed as comments above the configuration, and on terminals.
+TEST(Conversion, RemarksAreOneLineWhateverNamesAndValuesAre) {
+  const std::string evil = R"("\e[2Jx\nlog: {every: 1}\r\x85": "\e]0;x\ay\nz")";
+  for (const Conversion& c : {convert_opennmt({{evil, "o.yml"}}), convert_opennmt({{"decoder_type: \"cnn\\e[2J\\nlog: 1\"\n", "o.yml"}}),
+                              convert_marian({{evil + "\nworkspace: \"\\e[2J\\n1\"\n", "m.yml"}})}) {
+    std::vector<std::string> all = c.approximate;
+    for (const auto* more : {&c.missing, &c.not_needed}) all.insert(all.end(), more->begin(), more->end());
+    EXPECT_THAT(all, Contains(HasSubstr("\\x1b[2J")));
+    for (const std::string& line : all)
+      EXPECT_TRUE(std::none_of(line.begin(), line.end(), [](unsigned char byte) { return byte < ' ' || byte == 0x85; })) << line;
+  }
+  EXPECT_THAT(convert_opennmt({{evil, "o.yml"}}).missing,
+              testing::ElementsAre(R"(\x1b[2Jx log: {every: 1}\x0d\xc2\x85: unknown here, and left out)"));
+}
+
+TEST(Conversion, PathsAreWrittenWithoutWhatUpsetsTerminals) {
+  const std::string path = "a\x1b]\n\x7f\xc2\x9b\xe2\x80\xa8\"\\\xc3\xa4";  // ESC, DEL, CSI, a line separator, ä
+  Config config = loaded(convert_opennmt({{"data: {c: {path_src: a, path_tgt: b}}\n", "o.yml"}}));
+  config.data.train[0].source = path;
+  const std::string text = dump_config(config, false);
+  EXPECT_THAT(text, HasSubstr("source: \"a\\x1b]\\x0a\\x7f\\x9b\\u2028\\\"\\\\\xc3\xa4\"\n"));
+  EXPECT_EQ(parse_config(text, "run.yml").data.train[0].source, path);
 }
 
 }  // namespace

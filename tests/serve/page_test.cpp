@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -104,6 +105,12 @@ class PageTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     return requests_.back()["q"];
   }
+  // Sends the rest of the stream, or what `change` makes of it.
+  void end_stream(const std::function<std::string(const std::string&)>& change = [](const std::string& rest) { return rest; }) {
+    const std::lock_guard lock(mutex_);
+    stream_->write(change(end_));
+    stream_->end();
+  }
   size_t requests() {
     const std::lock_guard lock(mutex_);
     return requests_.size();
@@ -176,8 +183,7 @@ TEST_F(PageTest, ShowsSentencesAsTheyCome) {
   ASSERT_TRUE(shows("one. tw"));
   EXPECT_EQ(browser_->value("document.getElementById('target').ariaBusy"), "true");
   EXPECT_EQ(browser_->value("document.getElementById('copy').disabled"), true);
-  stream_->write(end_);
-  stream_->end();
+  end_stream();
   ASSERT_TRUE(shows("house stream"));
   EXPECT_EQ(browser_->value("document.getElementById('target').ariaBusy"), nullptr);
   EXPECT_EQ(browser_->value("document.getElementById('copy').disabled"), false);
@@ -186,8 +192,8 @@ TEST_F(PageTest, ShowsSentencesAsTheyCome) {
   browser_->type("stream again");
   for (int i = 0; i < 5000 && last_text() != "stream again"; ++i) usleep(1000);
   ASSERT_TRUE(shows("one. tw"));
-  stream_->write(end_.substr(0, end_.find("\n\n") + 2) + "event: error\ndata: {\"error\":\"no time\"}\n\n");
-  stream_->end();
+  end_stream(
+      [](const std::string& rest) { return rest.substr(0, rest.find("\n\n") + 2) + "event: error\ndata: {\"error\":\"no time\"}\n\n"; });
   ASSERT_TRUE(browser_->becomes_true("document.getElementById('error').textContent === 'no time'"));
 }
 
@@ -255,7 +261,10 @@ TEST_F(PageTest, SaysWhatIsWrongAndTriesAgain) {
 }
 
 TEST_F(PageTest, AsksForAKeyWhereOneIsNeeded) {
-  key_required_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    key_required_ = true;
+  }
   open();
   EXPECT_EQ(browser_->value("document.getElementById('key-line').hidden"), false);
   browser_->value("document.getElementById('key').value = 'secret'");

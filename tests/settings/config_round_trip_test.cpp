@@ -25,7 +25,7 @@ struct RandomValue {
 
   bool chance(uint64_t of) const { return random.below(of) == 0; }
   std::string any(const std::vector<std::string>& all) const { return all[random.below(all.size())]; }
-  std::string word() const { return any({"a", "b c", "x#y: z", "null", "-1", "\\\"", "ä{}", "0.5"}); }
+  std::string word() const { return any({"a", "b c", "x#y: z", "null", "-1", "\\\"", "ä{}", "0.5", "\xc2\x85\xe2\x80\xa9x"}); }
 
   template <class T>
   std::string operator()(const Ranged<T>& range) const {
