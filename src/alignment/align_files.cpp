@@ -1,8 +1,9 @@
 #include "alignment/align_files.h"
 
-#include <optional>
-
+#include "alignment/lexicon.h"
+#include "base/files.h"
 #include "base/ordered_pipeline.h"
+#include "config/words.h"
 
 namespace starling {
 namespace {
@@ -30,17 +31,27 @@ int64_t count_pairs(const CorpusFiles& text) {
   return count;
 }
 
-// The aligners of both directions, and the numbers of the words that they were trained on.
+// The aligners of both directions, as far as both are needed.
 class Directions {
  public:
   Directions(const AlignJob& job, int64_t pairs, const Say& say) : job_(job) {
+    if (!job.load.empty()) {
+      lexicon_ = read_lexicon(job.load, job.aligner);
+      const Symmetrisation how = job.symmetrisation;
+      if ((how != Symmetrisation::reverse && !lexicon_.forward) || (how != Symmetrisation::forward && !lexicon_.reverse))
+        throw ConfigError(fmt::format("{}: has one direction alone; choose it with --symmetrise", job.load));
+      if (lexicon_.parts != job.parts)
+        throw ConfigError(fmt::format("{}: was made with --parts {}; give that", job.load, word(lexicon_.parts)));
+      return;
+    }
+    lexicon_.parts = job.parts;
     std::vector<NumberedPair> text;
     PairReader reader(job.text);
     std::string_view s, t;
     const int64_t asked = std::min(job.sample, pairs);
     for (int64_t i = 0; reader.next(s, t); ++i) {
       if ((i + 1) * asked / pairs == i * asked / pairs) continue;
-      NumberedPair pair{source_.add(parts(s, true)), target_.add(parts(t, false))};
+      NumberedPair pair{lexicon_.source.add(parts(s, true)), lexicon_.target.add(parts(t, false))};
       if (!pair.source.empty() && !pair.target.empty()) text.push_back(std::move(pair));
     }
     sampled = std::ssize(text);
@@ -51,18 +62,20 @@ class Directions {
                         100 * statistics.null_share, statistics.tension));
       };
     };
-    if (job.symmetrisation != Symmetrisation::reverse) forward_.emplace(text, job.aligner, told("forward"));
+    if (job.symmetrisation != Symmetrisation::reverse) lexicon_.forward.emplace(text, job.aligner, told("forward"));
     for (NumberedPair& pair : text) std::swap(pair.source, pair.target);
-    if (job.symmetrisation != Symmetrisation::forward) reverse_.emplace(text, job.aligner, told("reverse"));
+    if (job.symmetrisation != Symmetrisation::forward) lexicon_.reverse.emplace(text, job.aligner, told("reverse"));
+    if (!job.save.empty()) write_lexicon(lexicon_, job.aligner.diagonal, *real_file_system(), job.save);
   }
 
   void align(AlignedBlock::Pair& pair) const {
     const std::vector<LinePart> source = parts(pair.source, true), target = parts(pair.target, false);
-    const NumberedPair ids{source_.known(source), target_.known(target)}, swapped{ids.target, ids.source};
-    const AlignedPair forward = forward_ ? forward_->align(ids) : AlignedPair(),
-                      reverse = reverse_ ? reverse_->align(swapped) : AlignedPair();
+    const NumberedPair ids{lexicon_.source.known(source), lexicon_.target.known(target)}, swapped{ids.target, ids.source};
+    const bool both = job_.symmetrisation != Symmetrisation::forward && job_.symmetrisation != Symmetrisation::reverse;
+    const AlignedPair forward = job_.symmetrisation != Symmetrisation::reverse ? lexicon_.forward->align(ids) : AlignedPair(),
+                      reverse = job_.symmetrisation != Symmetrisation::forward ? lexicon_.reverse->align(swapped) : AlignedPair();
     pair.links = positions_of(symmetrised(forward.links, exchanged(reverse.links), job_.symmetrisation), source, target);
-    pair.log_probability = (forward.log_probability + reverse.log_probability) / (forward_ && reverse_ ? 2 : 1);
+    pair.log_probability = (forward.log_probability + reverse.log_probability) / (both ? 2 : 1);
   }
 
   int64_t sampled = 0;
@@ -72,8 +85,7 @@ class Directions {
     return line_parts(line, job_.parts, source ? job_.source_vocabulary : job_.target_vocabulary);
   }
   const AlignJob& job_;
-  PartNumbers source_, target_;
-  std::optional<Aligner> forward_, reverse_;
+  Lexicon lexicon_;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ struct AlignJob {
   AlignerOptions aligner;
   Symmetrisation symmetrisation = Symmetrisation::grow_diag_final_and;
   int64_t sample = 2000000;  // pairs to train on, spread evenly
+  std::string load, save;    // lexicons: one to align by, in place of training, and one to write; empty: none
 };
 
 struct AlignedCounts {
@@ -26,7 +27,8 @@ struct AlignedCounts {
 };
 
 // Calls `take` for each pair in order with its links, and the mean of both directions of the log-probability of a word, nats: how parallel
-// it is. The result does not depend on the number of threads. Throws what PairReader does, and ConfigError for a text without pairs.
+// it is. The result does not depend on the number of threads. Throws what PairReader and
+// read_lexicon() do, and ConfigError for a text without pairs.
 AlignedCounts align_files(const AlignJob& job, const TaskScreen& screen, const Say& say,
                           const std::function<void(const Links& links, double log_probability)>& take);
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "alignment/diagonal.h"
+#include "base/error.h"
 #include "base/start_threads.h"
 
 namespace starling {
@@ -41,6 +42,11 @@ Aligner::Aligner(std::span<const NumberedPair> text, const AlignerOptions& optio
     if (told) told(s);
   }
   std::vector<std::atomic<uint64_t>>().swap(counts_);
+}
+
+Aligner::Aligner(WordPairs pairs, std::vector<float> probabilities, double tension, const AlignerOptions& options)
+    : options_(options), pairs_(std::move(pairs)), probabilities_(std::move(probabilities)), tension_(tension) {
+  CHECK(probabilities_.size() == pairs_.size(), "{} probabilities of {} pairs", probabilities_.size(), pairs_.size());
 }
 
 AlignerStatistics Aligner::statistics(std::span<const NumberedPair> text) {

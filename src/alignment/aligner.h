@@ -44,6 +44,9 @@ class Aligner {
   Aligner(std::span<const NumberedPair> text, const AlignerOptions& options,
           const std::function<void(const AlignerStatistics&)>& told = {});
 
+  // Takes what another aligner has learnt.
+  Aligner(WordPairs pairs, std::vector<float> probabilities, double tension, const AlignerOptions& options);
+
   // Links each target word, in order, to its most probable source word; of equal ones to the null word, then to the first. Words that were
   // not seen in training are as improbable as at first.
   AlignedPair align(const NumberedPair& pair) const;
@@ -52,6 +55,7 @@ class Aligner {
   // Returns log t(target | source); of a pair that was never seen together, that of the first iteration.
   double log_translation(uint32_t source, uint32_t target) const;
   const WordPairs& pairs() const { return pairs_; }
+  float probability(size_t place) const { return probabilities_[place]; }  // of a pair
   double tension() const { return tension_; }
 
  private:

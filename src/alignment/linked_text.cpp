@@ -42,9 +42,14 @@ std::vector<LinePart> line_parts(std::string_view line, AlignedParts how, const 
 
 WordIds PartNumbers::add(const std::vector<LinePart>& parts) {
   WordIds ids;
-  for (const LinePart& part : parts)
-    ids.push_back(numbers_.try_emplace(part.text, static_cast<uint32_t>(numbers_.size() + 1)).first->second);
+  for (const LinePart& part : parts) ids.push_back(add(part.text));
   return ids;
+}
+
+std::vector<std::string_view> PartNumbers::parts() const {
+  std::vector<std::string_view> all(size() + 1);
+  for (const auto& [part, number] : numbers_) all[number] = part;
+  return all;
 }
 
 WordIds PartNumbers::known(const std::vector<LinePart>& parts) const {

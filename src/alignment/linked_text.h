@@ -31,6 +31,10 @@ class PartNumbers {
   WordIds add(const std::vector<LinePart>& parts);
   // The same, but new ones get a number that no text has.
   WordIds known(const std::vector<LinePart>& parts) const;
+  // Returns the number of one part, which is new if it was not there.
+  uint32_t add(const std::string& part) { return numbers_.try_emplace(part, size() + 1).first->second; }
+  // Returns the parts by their numbers, the one at 0 being empty, valid as long as nothing is added.
+  std::vector<std::string_view> parts() const;
   uint32_t size() const { return static_cast<uint32_t>(numbers_.size()); }
 
  private:

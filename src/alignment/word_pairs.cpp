@@ -10,9 +10,8 @@ void sort_once(std::vector<uint64_t>& pairs) {
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
 }
 
-}  // namespace
-
-WordPairs::WordPairs(std::span<const NumberedPair> text) {
+// The pairs of a text, in ascending order.
+std::vector<uint64_t> pairs_of(std::span<const NumberedPair> text) {
   std::vector<uint64_t> all, part;
   const auto add = [&] {
     sort_once(part);
@@ -22,19 +21,25 @@ WordPairs::WordPairs(std::span<const NumberedPair> text) {
     all.swap(merged);
     part.clear();
   };
-  uint32_t last = kNullWord;
   for (const NumberedPair& pair : text) {
     for (const uint32_t t : pair.target) {
       part.push_back(t);  // with the null word
       for (const uint32_t s : pair.source) part.push_back(uint64_t{s} << 32 | t);
     }
-    for (const uint32_t s : pair.source) last = std::max(last, s);
     if (part.size() > kPart) add();
   }
   add();
-  begins_.assign(size_t{last} + 2, 0);
-  targets_.reserve(all.size());
-  for (const uint64_t pair : all) {
+  return all;
+}
+
+}  // namespace
+
+WordPairs::WordPairs(std::span<const NumberedPair> text) : WordPairs(pairs_of(text)) {}
+
+WordPairs::WordPairs(const std::vector<uint64_t>& pairs) {
+  begins_.assign((pairs.empty() ? kNullWord : pairs.back() >> 32) + 2, 0);
+  targets_.reserve(pairs.size());
+  for (const uint64_t pair : pairs) {
     ++begins_[(pair >> 32) + 1];
     targets_.push_back(static_cast<uint32_t>(pair));
   }

@@ -21,6 +21,8 @@ class WordPairs {
  public:
   // Finds the pairs, those of the null word included. Takes 8 bytes for each occurrence of a part of the text at a time.
   explicit WordPairs(std::span<const NumberedPair> text);
+  // Takes pairs, source << 32 | target, in ascending order and each once.
+  explicit WordPairs(const std::vector<uint64_t>& pairs);
 
   static constexpr size_t kNone = ~size_t{0};
   // Returns the place of a pair, or kNone.

@@ -5,6 +5,7 @@
 #include "base/affinity.h"
 #include "base/counted.h"
 #include "base/messages.h"
+#include "base/quotes.h"
 #include "base/stop_note.h"
 #include "cli/verbs.h"
 #include "config/words.h"
@@ -30,9 +31,13 @@ void run_align(AlignArguments& a) {
     if (!path.empty()) inputs.push_back({"the text", path});
   for (const std::string& path : {a.vocabulary, a.source_vocabulary, a.target_vocabulary})
     if (!path.empty()) inputs.push_back({"--vocab", path});
+  if (!a.job.load.empty()) inputs.push_back({"--load", a.job.load});
   if (!a.scores.empty() && (a.scores == "-" || real_path(a.scores) == real_path(a.output)))
     throw ConfigError("--scores needs a file of its own, other than --output's; give it another name");
-  for (const NamedPath& output : {NamedPath{"--output", a.output}, NamedPath{"--scores", a.scores}}) {
+  if (!a.job.save.empty() && (!a.job.load.empty() || real_path(a.job.save) == real_path(a.output) ||
+                              (!a.scores.empty() && real_path(a.job.save) == real_path(a.scores))))
+    throw ConfigError("--save needs a file of its own, and a training; leave out --load, or give it another name");
+  for (const NamedPath& output : {NamedPath{"--output", a.output}, {"--scores", a.scores}, {"--save", a.job.save}}) {
     if (output.path.empty()) continue;
     refuse_own_input(output, inputs);
     refuse_run_files(output);
@@ -67,7 +72,8 @@ void run_align(AlignArguments& a) {
       });
   links.close();
   if (!a.scores.empty()) scores.close();
-  say(fmt::format("{}, {}; trained on {}", counted(text.pairs, "pair"), counted(text.links, "link"), counted(text.sampled, "pair")));
+  say(fmt::format("{}, {}; {}", counted(text.pairs, "pair"), counted(text.links, "link"),
+                  a.job.load.empty() ? "trained on " + counted(text.sampled, "pair") : "by what " + printable(a.job.load) + " has learnt"));
 }
 
 }  // namespace
@@ -103,6 +109,8 @@ void add_align(CLI::App& app) {
   verb->add_option("--sample", job.sample, "pairs to train on, spread over the text; all are aligned")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str();
+  verb->add_option("--save", job.save, "also write what was learnt, a Zstandard archive: which words translate which");
+  verb->add_option("--load", job.load, "align by what --save wrote, without training");
   verb->add_option("--iterations", job.aligner.iterations, "passes over these pairs, the last of which only aligns")
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();

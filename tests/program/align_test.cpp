@@ -29,6 +29,14 @@ TEST_F(AlignVerb, WritesLinksThatTrainingReads) {
   EXPECT_THAT(files->read_file(path("links")), HasSubstr("0-2 1-1 2-0\n0-2 1-1 2-0\n0-2 1-1 2-0\n"));
   const std::string scores = files->read_file(path("scores"));
   EXPECT_EQ(std::count(scores.begin(), scores.end(), '\n'), 300);
+  ASSERT_EQ(call("align --source a --target b --model1 --iterations 10 --quiet --save lexicon.zst -o again").text, "");
+  o = call("align --source a --target b --load lexicon.zst -o loaded");
+  EXPECT_THAT(o.text, HasSubstr("by what lexicon.zst has learnt"));
+  EXPECT_EQ(files->read_file(path("links")), files->read_file(path("loaded")));
+  EXPECT_THAT(call("align --source a --target b --load lexicon.zst --parts spaces -o x").text, HasSubstr("--parts words; give that"));
+  EXPECT_THAT(call("align --source a --target b --load a -o x").text, HasSubstr("a:1: is no lexicon; name a file that"));
+  EXPECT_THAT(call("align --source a --target b --save ./links -o links").text, HasSubstr("--save needs a file of its own"));
+  EXPECT_THAT(call("align --source a --target b --save a -o x").text, HasSubstr("--save a is the same file"));
   o = call(
       "train --data.source a --data.target b --data.alignment links --train.output run --vocab.size 30 --model.preset transformer-tiny "
       "--train.max-steps 2 --train.threads 1");

@@ -31,7 +31,7 @@ const std::map<std::string, Folders>& arrows() {
       {"units", {"document"}},
       {"formats", {"units"}},
       {"data", {"formats"}},
-      {"alignment", {"data"}},
+      {"alignment", {"config", "data"}},
       {"likeness", {"alignment"}},
       {"cleaning", {"config", "data", "storage"}},
       {"demo", {"data", "storage"}},
