@@ -63,14 +63,35 @@ bool other_markup(const JudgedSide& source, const JudgedSide& target) {
   return has_markup(source) != has_markup(target) && !(has_name(source) && has_name(target));
 }
 
-// Returns the text without the positions of arguments, as in %2$s, which are no numbers of the text.
-std::string without_positions(std::string_view utf8) {
-  std::string text;
-  for (size_t i = 0; i < utf8.size(); ++i) {
-    text += utf8[i];
-    size_t end = i + 1;
+// Returns the text without the positions of arguments (%2$s), which are no numbers of the text, and with the hours of afternoons (3:05 pm)
+// as they are where days have 24.
+std::string comparable_numbers(std::string_view utf8) {
+  const auto digits_at = [&](size_t at) {
+    size_t end = at;
     while (end < utf8.size() && is_ascii_digit(utf8[end])) ++end;
-    if (utf8[i] == '%' && end > i + 1 && end < utf8.size() && utf8[end] == '$') i = end;
+    return end - at;
+  };
+  // The bytes of ":05 pm" behind an hour; 0 if something else stands there.
+  const auto afternoon_at = [&](size_t at) -> size_t {
+    if (at >= utf8.size() || (utf8[at] != ':' && utf8[at] != '.') || digits_at(at + 1) != 2) return 0;
+    size_t end = at + 3;
+    while (end < utf8.size() && utf8[end] == ' ') ++end;
+    const std::string_view mark = utf8.substr(end, 4);
+    return mark.starts_with("pm") || mark.starts_with("PM") || mark.starts_with("p.m") || mark.starts_with("P.M") ? end - at : 0;
+  };
+  std::string text;
+  for (size_t i = 0; i < utf8.size();) {
+    const size_t digits = digits_at(i), behind = i + digits;
+    if (digits > 0 && i > 0 && utf8[i - 1] == '%' && behind < utf8.size() && utf8[behind] == '$') {
+      i = behind;
+    } else if (digits > 0 && digits <= 2 && afternoon_at(behind) > 0) {
+      const int hour = std::stoi(std::string(utf8.substr(i, digits)));
+      text += std::to_string(hour < 12 ? hour + 12 : hour);
+      i = behind;
+    } else {
+      text += utf8.substr(i, std::max<size_t>(digits, 1));
+      i += std::max<size_t>(digits, 1);
+    }
   }
   return text;
 }
@@ -85,8 +106,9 @@ double digits_alike(const JudgedSide& source, const JudgedSide& target) {
       if (c >= 0x80 && !is_alphabetic(c) && character_class(c) == CharacterClass::number) return 1;
     }
   if (digits <= kFew) return 1;
-  if (source.text.find('%') == source.text.npos && target.text.find('%') == target.text.npos) return digit_similarity(source, target);
-  return digit_similarity(JudgedSide(without_positions(source.text)), JudgedSide(without_positions(target.text)));
+  const double similarity = digit_similarity(source, target);
+  if (similarity == 1) return 1;
+  return std::max(similarity, digit_similarity(JudgedSide(comparable_numbers(source.text)), JudgedSide(comparable_numbers(target.text))));
 }
 
 std::vector<std::u32string_view> sorted(std::vector<std::u32string_view> all) {

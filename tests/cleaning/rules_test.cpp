@@ -102,6 +102,8 @@ TEST(CleaningRules, WordsOfBothSidesAreInNoLanguage) {
   EXPECT_EQ(broken("invalid relocation expression", "expression de réadressage invalide", "en", "fr"), "");
   EXPECT_EQ(broken("use <branch>", "использовать <ветка>", "en", "ru"), "");
   EXPECT_EQ(broken("See page %s of file %s, column %d, byte %d", "Siehe %4$d, %3$d, %2$s, %1$s auf dieser Seite"), "");
+  EXPECT_EQ(broken("The bus departs for Munich at 3:05 pm.", "Der Bus fährt um 15:05 Uhr nach München ab."), "");
+  EXPECT_EQ(broken("The bus departs for Munich at 3:05.", "Der Bus fährt um 15:45 Uhr nach München ab."), "digits");
   EXPECT_EQ(broken("The Old Bridge", "The Young River", "en", "ru"), "script");
   EXPECT_EQ(broken("Der Hund schläft unter dem Tisch.", "The dog sleeps under the table.", "en", "de"), "language");
   EXPECT_EQ(broken("The dog sleeps", "Ñ обака ÑЃпит", "en", "ru"), "encoding");
