@@ -121,7 +121,7 @@ std::string VerbHelp::whole_help(const CLI::App* app, const std::string& name, C
       "Every key of the configuration is an option, --section.key VALUE or --section.key=VALUE;\n"
       "--device, --precision, --threads and --seed are short for those of the section train.\n";
   if (all) return out + config_reference();
-  return out + "What most people set, with examples:\n\n" + everyday_reference() +
+  return out + "What most people set, with examples:\n\n" + everyday_reference(app->get_name()) +
          fmt::format("\n'{} --help-all' lists all {} keys; docs/reference/config.md has them as tables.\n", name,
                      all_config_names().size());
 }

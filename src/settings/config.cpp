@@ -375,13 +375,19 @@ std::string config_reference() {
   return of_defaults([](const auto& all) { return config_help(all, by_corpus); });
 }
 
-std::string everyday_reference() {
+std::string everyday_reference(std::string_view verb) {
+  static constexpr KeyExample kCleanKeys[] = {
+      {"data.source", "crawl.en.gz"}, {"data.target", "crawl.de.gz"}, {"data.source-language", "en"}, {"data.target-language", "de"},
+      {"valid.source", "valid.en"},   {"valid.target", "valid.de"},   {"clean.language", "false"},    {"clean.max-ratio", "4"},
+      {"clean.max-words", "150"},     {"clean.min-script", "0.3"},    {"clean.min-digits", "0"},      {"clean.copies", "targets"},
+      {"clean.max-same-source", "5"}, {"clean.best-share", "0.8"}};
   static constexpr KeyExample kKeys[] = {
       {"data.source", "train.en.gz"},  {"data.target", "train.de.gz"},        {"valid.source", "valid.en"},   {"valid.target", "valid.de"},
       {"train.output", "my-model"},    {"model.preset", "transformer-small"}, {"model.dropout", "0.3"},       {"vocab.size", "16000"},
       {"train.batch-tokens", "25000"}, {"train.learning-rate", "0.0007"},     {"train.warmup", "1000"},       {"train.max-steps", "20000"},
       {"train.max-minutes", "60"},     {"valid.metrics", "bleu,chrf"},        {"valid.early-stopping", "10"}, {"checkpoint.every", "500"}};
-  return of_defaults([](const auto& all) { return config_help(all, kKeys, by_corpus); });
+  const std::span<const KeyExample> keys = verb == "clean" ? std::span<const KeyExample>(kCleanKeys) : kKeys;
+  return of_defaults([&](const auto& all) { return config_help(all, keys, by_corpus); });
 }
 
 std::vector<ConfigKeyHelp> config_key_help() {

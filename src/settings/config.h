@@ -368,8 +368,8 @@ std::vector<std::string> all_config_names();
 // tables of docs/reference/config.md.
 std::string config_reference();
 std::vector<ConfigKeyHelp> config_key_help();
-// Returns the keys that most people set, with examples, for `starling train --help`.
-std::string everyday_reference();
+// Returns the keys that most people set, with examples, for the help of a verb.
+std::string everyday_reference(std::string_view verb);
 std::string config_reference_markdown();
 
 }  // namespace starling

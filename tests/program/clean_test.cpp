@@ -35,6 +35,12 @@ TEST_F(CleanVerb, WritesWhatTrainingReads) {
   EXPECT_THAT(call("clean --data.source a --data.target b --clean.max-ration 3 -o c").text, HasSubstr("did you mean '--clean.max-ratio'"));
 }
 
+TEST_F(CleanVerb, HelpShowsItsKeys) {
+  const std::string help = call("clean --help").text;
+  for (const char* key : {"--clean.max-ratio 4", "--clean.copies targets", "--memory SIZE"}) EXPECT_THAT(help, HasSubstr(key));
+  EXPECT_THAT(help, Not(HasSubstr("--train.learning-rate")));
+}
+
 // A section `clean` has the text cleaned into the run before anything else, once.
 TEST_F(CleanVerb, ATrainingCleansItsText) {
   write("a", "one two three\nIn 1492 he sailed.\n" + seeing(60, true));
