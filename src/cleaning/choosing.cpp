@@ -11,9 +11,9 @@
 namespace starling {
 namespace {
 
-constexpr size_t kExamples = 5;                               // of each rule
-constexpr size_t kMostBytes = 1 << 15;                        // of a side that is remembered
-constexpr size_t kSampledPairs = 4000, kFewestSampled = 200;  // of all corpora, of each
+constexpr size_t kExamples = 5;                              // of each rule
+constexpr size_t kMostBytes = 2000;                          // of a side that is remembered
+constexpr size_t kSampledPairs = 4000, kFewestSampled = 20;  // of all corpora, of each
 
 std::string field(std::string text) {
   std::replace(text.begin(), text.end(), '\t', ' ');
@@ -38,14 +38,15 @@ class Sample {
       highest_.pop();
     }
     highest_.push(hash);
-    const auto at = chosen_.emplace(hash, std::pair(number, pair)).first;
+    const auto at =
+        chosen_.emplace(hash, std::pair(number, SampledPair{pair, CopyKeys(JudgedSide(pair.source), JudgedSide(pair.target))})).first;
     for (std::string* side : {&at->second.second.source, &at->second.second.target}) *side = shortened(*side, kMostBytes);
   }
-  std::vector<JudgedPair> in_order() {
-    std::vector<std::pair<uint32_t, JudgedPair>> all;
+  std::vector<SampledPair> in_order() {
+    std::vector<std::pair<uint32_t, SampledPair>> all;
     for (auto& [hash, chosen] : chosen_) all.push_back(std::move(chosen));
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<JudgedPair> pairs;
+    std::vector<SampledPair> pairs;
     for (auto& [number, pair] : all) pairs.push_back(std::move(pair));
     return pairs;
   }
@@ -53,7 +54,7 @@ class Sample {
  private:
   const size_t size_;
   std::priority_queue<uint64_t> highest_;
-  std::map<uint64_t, std::pair<uint32_t, JudgedPair>> chosen_;  // by hash
+  std::map<uint64_t, std::pair<uint32_t, SampledPair>> chosen_;  // by hash
 };
 
 void add_example(std::vector<CleanExample>& examples, const JudgedPair& pair, bool alone) {
@@ -71,20 +72,15 @@ std::string numbered(const char* what, size_t corpus, size_t count) { return cou
 class Chooser {
  public:
   Chooser(const CleanJob& job, FileSystem& files, const std::string& directory, CleanReport& report)
-      : report_(report),
+      : job_(job),
+        files_(files),
+        directory_(directory),
+        report_(report),
         monolingual_(job.monolingual),
         dropped_(files, join_path(directory, "dropped.tsv.zst")),
         scores_(files, join_path(directory, "scores.tsv.zst")) {
-    const size_t count = report.corpora.size();
-    for (size_t i = 0; i < count; ++i) {
-      CorpusCleaning& corpus = report_.corpora[i];
-      corpus.kept_file = kept_file(i, count, monolingual_);
-      kept_.push_back({ZstdWriter(files, join_path(directory, corpus.kept_file)), std::nullopt});
-      samples_.emplace_back(std::max(kSampledPairs / count, kFewestSampled));
-      if (job.data.train[i].sentence_weights.empty()) continue;
-      corpus.weights_file = weights_file(i, count);
-      kept_.back().weights.emplace(files, join_path(directory, corpus.weights_file));
-    }
+    for (size_t i = 0; i < report.corpora.size(); ++i)
+      samples_.emplace_back(std::max(kSampledPairs / report.corpora.size(), kFewestSampled));
     for (FrequentLine& line : report_.frequent_sources) wanted_.emplace(line.number, std::pair(&line.text, &JudgedPair::source));
     for (FrequentLine& line : report_.frequent_targets) wanted_.emplace(line.number, std::pair(&line.text, &JudgedPair::target));
     std::string names = "corpus\tline\tbroken\tscore";
@@ -94,6 +90,7 @@ class Chooser {
 
   // Takes the pair of the next number; `first`: the number of the pair that a duplicate equals.
   void take(JudgedPair& pair, uint32_t first) {
+    open_until(pair.corpus);
     CorpusCleaning& corpus = report_.corpora[pair.corpus];
     for (const auto& [at, to] : std::ranges::subrange(wanted_.lower_bound(number_), wanted_.upper_bound(number_)))
       *to.first = pair.*to.second;
@@ -106,8 +103,8 @@ class Chooser {
     if (!pair.broken.any()) {
       ++corpus.kept;
       corpus.kept_words += pair.words();
-      kept_[pair.corpus].pairs.write(both_sides(pair) + "\n");
-      if (kept_[pair.corpus].weights) kept_[pair.corpus].weights->write(fmt::format("{}\n", pair.weight));
+      kept_->pairs.write(both_sides(pair) + "\n");
+      if (kept_->weights) kept_->weights->write(fmt::format("{}\n", pair.weight));
       return;
     }
     for (size_t r = 0; r < kRules; ++r) {
@@ -123,16 +120,32 @@ class Chooser {
   }
 
   void close() {
-    for (KeptFiles& files : kept_) {
-      files.pairs.close();
-      if (files.weights) files.weights->close();
-    }
+    open_until(report_.corpora.size() - 1);
+    close_kept();
     dropped_.close();
     scores_.close();
     for (size_t i = 0; i < samples_.size(); ++i) report_.corpora[i].sample = samples_[i].in_order();
   }
 
  private:
+  void close_kept() {
+    if (!kept_) return;
+    kept_->pairs.close();
+    if (kept_->weights) kept_->weights->close();
+    kept_.reset();
+  }
+  // Opens the files of a corpus, and of those before it that have no pairs: of many corpora not all can be open at a time.
+  void open_until(size_t last) {
+    for (const size_t count = report_.corpora.size(); opened_ <= last; ++opened_) {
+      close_kept();
+      CorpusCleaning& corpus = report_.corpora[opened_];
+      corpus.kept_file = kept_file(opened_, count, monolingual_);
+      kept_.emplace(KeptFiles{ZstdWriter(files_, join_path(directory_, corpus.kept_file)), std::nullopt});
+      if (job_.data.train[opened_].sentence_weights.empty()) continue;
+      corpus.weights_file = weights_file(opened_, count);
+      kept_->weights.emplace(files_, join_path(directory_, corpus.weights_file));
+    }
+  }
   std::string both_sides(const JudgedPair& pair) const { return monolingual_ ? pair.source : pair.source + "\t" + pair.target; }
   void write_score(const JudgedPair& pair) {
     line_.clear();
@@ -149,9 +162,13 @@ class Chooser {
     return fmt::format("{}:{}", corpus + 1, number - report_.corpora[corpus].first + 1);
   }
 
+  const CleanJob& job_;
+  FileSystem& files_;
+  const std::string directory_;
   CleanReport& report_;
   const bool monolingual_;
-  std::vector<KeptFiles> kept_;
+  std::optional<KeptFiles> kept_;  // of the corpus whose pairs come
+  size_t opened_ = 0;              // corpora whose files are made
   ZstdWriter dropped_, scores_;
   std::vector<Sample> samples_;
   std::multimap<uint32_t, std::pair<std::string*, std::string JudgedPair::*>> wanted_;  // texts by number

@@ -25,6 +25,11 @@ struct FrequentLine {
   std::string text;
 };
 
+struct SampledPair : JudgedPair {
+  SampledPair(const JudgedPair& pair, const CopyKeys& keys) : JudgedPair(pair), keys(keys) {}
+  CopyKeys keys;
+};
+
 struct CorpusCleaning {
   std::string name, kept_file, weights_file;       // files in the output directory; no weights: ""
   uint32_t first = 0;                              // number of its first pair, of all corpora
@@ -33,7 +38,7 @@ struct CorpusCleaning {
   RepairCounts repaired{};                         // sides
   std::array<int64_t, kRules> dropped{}, alone{};  // pairs that break a rule, and those that break it alone, by Rule
   std::array<std::vector<CleanExample>, kRules> examples;
-  std::vector<JudgedPair> sample;  // in order
+  std::vector<SampledPair> sample;  // in order, with the beginnings of long texts
 };
 
 struct CleanReport {
@@ -51,7 +56,7 @@ std::string shortened(const std::string& utf8, size_t bytes);
 // The report for people, and as JSON.
 std::string clean_text(const CleanReport& report);
 std::string clean_json(const CleanReport& report);
-// A page of HTML without outside resources (cleaning/page.html).
+// A page of HTML without outside resources (page/index.html).
 std::string clean_page(const CleanReport& report, const CleanJob& job);
 
 }  // namespace starling

@@ -1,5 +1,6 @@
 #include "cleaning/cleaner.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -15,7 +16,8 @@
 namespace starling {
 namespace {
 
-constexpr int64_t kLeastMemory = int64_t{200} << 20;    // bytes
+constexpr int64_t kLeastMemory = int64_t{200} << 20;  // bytes
+constexpr int64_t kLeastTable = int64_t{16} << 20;
 constexpr int64_t kOtherMemory = int64_t{120} << 20;    // of the program, its libraries and files
 constexpr int64_t kMemoryOfThread = int64_t{12} << 20;  // of blocks that are judged
 constexpr size_t kFrequentLines = 30;                   // of each side
@@ -31,6 +33,9 @@ void check_job(const CleanJob& job, FileSystem& files) {
           fmt::format("the corpus {} has an alignment, whose positions cleaning would change; align the cleaned text", corpus.name()));
   }
   if (job.output.empty()) throw ConfigError("there is no output; name a new directory with --output");
+  if (!files.exists(parent_path(job.output)))
+    throw ConfigError(fmt::format("{}: is to be made in {}, which does not exist; make that first", printable(job.output),
+                                  printable(parent_path(job.output))));
   if (files.exists(job.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", job.output));
   if (job.memory < kLeastMemory)
     throw ConfigError(fmt::format("cleaning needs at least {} MiB of memory; ask for that", kLeastMemory >> 20));
@@ -44,18 +49,29 @@ class Workplace {
     const std::string lock = directory_ + ".lock", record = join_path(judged_, "job");
     lock_ = FileLock::try_acquire(lock);
     if (!lock_) throw ConfigError(fmt::format("{}: another 'starling clean' is writing this; wait for it", printable(output)));
-    if (!files.exists(record) || files.read_file(record) != facts) files.remove_all(directory_);
-    files.make_directories(judged_);
-    files.replace_file(record, facts);
+    try {
+      if (files.exists(output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", output));
+      if (files.exists(directory_) && !files.exists(judged_) && !files.exists(join_path(directory_, "clean.json")))
+        throw ConfigError(
+            fmt::format("{}: is in the way, and no earlier 'starling clean' has left it; move it elsewhere", printable(directory_)));
+      if (!files.exists(record) || files.read_file(record) != facts) files.remove_all(directory_);
+      files.make_directories(judged_);
+      files.replace_file(record, facts);
+    } catch (...) {
+      unlock();
+      throw;
+    }
   }
-  ~Workplace() { files_.remove(directory_ + ".lock"); }
+  ~Workplace() { unlock(); }
   Workplace(const Workplace&) = delete;
   const std::string& directory() const { return directory_; }
   const std::string& judged() const { return judged_; }
   void publish(const std::string& output) {
+    files_.remove(join_path(judged_, "job"));  // first, so that the rest is not taken for whole if this is ended
     files_.remove_all(judged_);
     files_.sync_directory(directory_);
     files_.rename(directory_, output);
+    files_.sync_directory(parent_path(output));
   }
   void remove() {
     try {
@@ -65,6 +81,12 @@ class Workplace {
   }
 
  private:
+  void unlock() {
+    try {
+      files_.remove(directory_ + ".lock");
+    } catch (const Error&) {  // it holds nobody up, once this process has ended
+    }
+  }
   FileSystem& files_;
   const std::string directory_, judged_;
   std::unique_ptr<FileLock> lock_;
@@ -78,11 +100,12 @@ uint64_t table_bytes(const CleanJob& job) {
 void mark_pairs(const CleanJob& job, CopySearch& copies, CleanReport& report) {
   const CleanOptions& o = job.options;
   for (const auto& [key, lines] : {std::pair(&CopyKeys::source, &report.frequent_sources), {&CopyKeys::target, &report.frequent_targets}})
-    for (const auto& [number, pairs] : copies.most_frequent(key, kFrequentLines)) lines->push_back({number, pairs, ""});
-  if (o.copies == CopyRule::pairs) copies.mark_duplicates(&CopyKeys::pair);  // of one language: its lines
-  if (o.copies == CopyRule::targets) copies.mark_duplicates(&CopyKeys::target);
+    if (!job.monolingual || key == &CopyKeys::source)
+      for (const auto& [number, pairs] : copies.most_frequent(key, kFrequentLines)) lines->push_back({number, pairs, ""});
+  const bool by_target = o.copies == CopyRule::targets && !job.monolingual;
+  if (o.copies != CopyRule::off) copies.mark_duplicates(by_target ? &CopyKeys::target : &CopyKeys::pair);
   if (o.max_same_source > 0) copies.mark_frequent(&CopyKeys::source, o.max_same_source);
-  if (o.max_same_target > 0) copies.mark_frequent(&CopyKeys::target, o.max_same_target);
+  if (o.max_same_target > 0 && !job.monolingual) copies.mark_frequent(&CopyKeys::target, o.max_same_target);
   if (o.best_share < 1)
     if (const auto limit = copies.score_of_best(o.best_share)) copies.mark_scores_below(*limit);
   if (o.best_words > 0)
@@ -122,7 +145,7 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
 }  // namespace
 
 std::string facts_of(const CleanJob& job) {
-  constexpr int kVersion = 1;  // of the segments and of what is measured
+  constexpr int kVersion = 2;  // of the segments and of what is measured
   std::string facts =
       fmt::format("{} {}\n{} {}\n", kVersion, job.monolingual ? "lines" : "pairs", job.languages.source, job.languages.target);
   CleanOptions options = job.options;
@@ -144,8 +167,10 @@ std::string facts_hash(const CleanJob& job) {
   return fmt::format("{:016x}", hash64(std::as_bytes(std::span(facts))));
 }
 
-CleanReport clean(const CleanJob& job, FileSystem& files, const TaskScreen& screen) {
-  check_job(job, files);
+CleanReport clean(const CleanJob& asked, FileSystem& files, const TaskScreen& screen) {
+  check_job(asked, files);
+  CleanJob job = asked;
+  job.threads = static_cast<int>(std::clamp<int64_t>((job.memory - kOtherMemory - kLeastTable) / kMemoryOfThread, 1, job.threads));
   std::string output = job.output;
   while (output.size() > 1 && output.ends_with('/')) output.pop_back();
   Workplace place(files, output, facts_of(job));
@@ -153,6 +178,8 @@ CleanReport clean(const CleanJob& job, FileSystem& files, const TaskScreen& scre
     CleanReport report = clean_into(place, job, files, screen);
     place.publish(output);
     return report;
+  } catch (const IoError&) {  // such as a full disk: the next start goes on with what was judged
+    throw;
   } catch (...) {
     place.remove();
     throw;

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace starling {
 namespace {
@@ -145,6 +146,7 @@ void CopySearch::mark_frequent(CopyKey key, int64_t most) {
 // scores' order first, then by the lower ones.
 template <class Weight>
 std::optional<float> CopySearch::limit_of(const Weight& weight, double sum) const {
+  constexpr double kAll = std::numeric_limits<double>::infinity();
   std::optional<uint32_t> upper;
   for (int pass = 0; pass < 2; ++pass) {
     std::vector<double> sums(1 << 16);
@@ -165,6 +167,7 @@ std::optional<float> CopySearch::limit_of(const Weight& weight, double sum) cons
       lowest = bin;
       if (sums[bin] >= sum) break;
       sum -= sums[bin];
+      if (std::none_of(sums.begin(), sums.begin() + bin, [](double s) { return s > 0; })) sum = kAll;  // there are no more
     }
     if (!lowest) return std::nullopt;
     if (upper) return score_of(*upper << 16 | *lowest);

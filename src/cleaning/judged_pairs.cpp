@@ -48,7 +48,10 @@ uint64_t Segments::records() const {
 }
 
 Segments::Records::Records(FileSystem& files, const std::string& path) {
-  if (files.info(path).size > 0) file_ = files.map(path);
+  const FileInfo info = files.info(path);
+  if (info.kind != FileKind::file)
+    throw IoError(fmt::format("{}: is missing, so the pairs must be judged again; remove its directory", path));
+  if (info.size > 0) file_ = files.map(path);
 }
 
 std::span<const CopyRecord> Segments::Records::span() const {
@@ -128,6 +131,7 @@ void JudgedWriter::complete() {
   part_->records->sync();
   part_->records->close();
   part_->pairs.close();
+  files_.sync_directory(parent_path(segments_.path(segments_.size(), kPairs)));
   files_.rename(segments_.path(segments_.size(), "part"), segments_.path(segments_.size(), kPairs));
   segments_.add(part_->count);
   part_.reset();

@@ -89,13 +89,15 @@ class Blocks {
     if (!scores_) return std::numeric_limits<float>::infinity();
     std::string_view line;
     if (!scores_->next(line)) unequal_scores();
-    if (line == "nan") return std::numeric_limits<float>::lowest();  // what `score` writes of a pair that is too long
-    float score = 0;
+    if (line == "nan") return static_cast<float>(CleanOptions::kNoScore);  // what `score` writes of a pair that is too long
+    double score = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), score);
-    if (error != std::errc() || end != line.data() + line.size() || !std::isfinite(score))
+    const bool tiny = error == std::errc::result_out_of_range && line.find("e-") != line.npos;  // 1e-400 is 0
+    if ((error != std::errc() && !tiny) || end != line.data() + line.size() || !std::isfinite(score) ||
+        std::abs(score) > -CleanOptions::kNoScore)
       throw DataError(fmt::format("{}:{}: '{}' is not a score; each line must be a number, as `starling score` writes it", scores_->path(),
                                   scores_->line_number(), line.substr(0, 40)));
-    return score;
+    return static_cast<float>(score);
   }
   [[noreturn]] void unequal_scores() {
     std::string_view a, b;
@@ -135,7 +137,7 @@ struct CorpusJudge {
 
   void judge(JudgedPair& pair, CopyKeys& keys, const HeldOut& held_out) const {
     if (is_surely_too_long(pair.source, options) || is_surely_too_long(pair.target, options)) {
-      pair.measures.values[static_cast<size_t>(Measure::characters)] = std::numeric_limits<int32_t>::max();
+      pair.measures = measured_as_too_long();
     } else {
       if (options.repair) pair.repairs = repair(pair.source) | repair(pair.target) << kRepairs;
       const JudgedSide s(pair.source), t(pair.target);
@@ -167,10 +169,11 @@ std::vector<PairKind> pair_kinds(const CleanJob& job) {
 
 std::vector<uint32_t> judge_pairs(const CleanJob& job, const std::vector<PairKind>& kinds, FileSystem& files, Segments& segments,
                                   TaskProgress& progress) {
-  const HeldOut held_out(job.options.held_out ? job.held_out : std::vector<CorpusFiles>{}, job.options.repair);
   std::vector<CorpusJudge> judges;
   judges.reserve(kinds.size());
   for (size_t i = 0; i < kinds.size(); ++i) judges.emplace_back(job, job.data.train[i], kinds[i]);
+  const bool held = std::any_of(judges.begin(), judges.end(), [](const CorpusJudge& judge) { return judge.options.held_out; });
+  const HeldOut held_out(held ? job.held_out : std::vector<CorpusFiles>{}, job.options.repair);
   Blocks blocks(job, segments.all_pairs());
   JudgedWriter writer(files, segments);
   uint64_t pairs = segments.all_pairs();

@@ -1,4 +1,4 @@
-// Which pairs of a corpus are kept: thresholds of the rules (cleaning/rules.h). 0, or false, turns a rule off.
+// Which pairs of a corpus are kept: thresholds of the rules (cleaning/rules.h). 0, or false, turns a rule off, but for scores.
 #pragma once
 
 #include <array>

@@ -22,11 +22,7 @@ std::string shown(const std::string& text) { return shortened(text, kShownBytes)
 // A number for each key, so that the page can tell copies again.
 class KeyNumbers {
  public:
-  size_t of(const JudgedPair& pair, CopyRule rule) {
-    const JudgedSide source(pair.source), target(pair.target);
-    const CopyKeys keys(source, target);
-    return numbers_.emplace(rule == CopyRule::targets ? keys.target : keys.pair, numbers_.size()).first->second;
-  }
+  size_t of(uint64_t key) { return numbers_.emplace(key, numbers_.size()).first->second; }
 
  private:
   std::map<uint64_t, size_t> numbers_;
@@ -58,14 +54,12 @@ PageJson corpus_of(const CorpusCleaning& c, const CleanJob& job, const CorpusFil
   PageJson corpus = {{"name", c.name},
                      {"pairs", c.pairs},
                      {"kept", c.kept},
-                     {"words", c.kept_words},
                      {"own", files.clean},
                      {"rules", rules_of(corpus_options(job, files))},
                      {"dropped", c.dropped},
                      {"alone", c.alone},
                      {"repaired", c.repaired},
-                     {"sampled", c.sample.size()},
-                     {"usualRatio", c.usual_ratio}};
+                     {"sampled", c.sample.size()}};
   for (size_t r = 0; r < kRules; ++r) {
     PageJson examples = PageJson::array();
     for (const CleanExample& e : c.examples[r]) examples.push_back({e.line, e.alone, shown(e.source), shown(e.target)});
@@ -94,16 +88,19 @@ std::string clean_page(const CleanReport& report, const CleanJob& job) {
                    {"corpora", PageJson::array()},
                    {"sample", PageJson::array()}};
   KeyNumbers numbers;
+  const bool by_target = job.options.copies == CopyRule::targets && !job.monolingual;
   for (size_t i = 0; i < report.corpora.size(); ++i) {
     const CorpusCleaning& c = report.corpora[i];
     data["corpora"].push_back(corpus_of(c, job, job.data.train[i]));
-    for (const JudgedPair& p : c.sample)
+    for (const SampledPair& p : c.sample)
       data["sample"].push_back({p.corpus, p.line, p.broken.bits(), p.measures.marks.bits(), p.repairs,
-                                std::isinf(p.score) ? PageJson() : PageJson(p.score), p.measures.values, numbers.of(p, job.options.copies),
-                                likely_language(p.source), likely_language(p.target), shown(p.source), shown(p.target)});
+                                std::isinf(p.score) ? PageJson() : PageJson(p.score), p.measures.values,
+                                numbers.of(by_target ? p.keys.target : p.keys.pair), likely_language(p.source), likely_language(p.target),
+                                shown(p.source), shown(p.target)});
   }
   std::string text;
-  for (const char c : data.dump()) text += c == '<' ? "\\u003c" : std::string(1, c);  // no "</script>" may appear
+  for (const char c : data.dump(-1, ' ', false, PageJson::error_handler_t::replace))
+    text += c == '<' ? "\\u003c" : std::string(1, c);  // no "</script>" may appear
   std::string page(kCleaningPage);
   return page.replace(page.find(kReportPlace), kReportPlace.size(), text);
 }

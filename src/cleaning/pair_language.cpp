@@ -110,7 +110,7 @@ bool other_language(const JudgedSide& s, const JudgedSide& t, const PairKind& ki
 }
 
 bool other_language(const JudgedSide& line, const PairKind& kind) {
-  return is_foreign(line, std::string(line.text), kind.source_languages, {});
+  return !kind.source_languages.empty() && is_foreign(line, std::string(line.text), kind.source_languages, {});
 }
 
 }  // namespace starling

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/ascii.h"
 #include "cleaning/measures.h"
@@ -152,12 +153,16 @@ bool is_surely_too_long(std::string_view utf8, const CleanOptions& o) {
 
 namespace {
 
+PairMeasures nothing_measured() {
+  PairMeasures pair;
+  for (const Measure m : {Measure::letters, Measure::script, Measure::digits}) pair.values[static_cast<size_t>(m)] = kWhole;
+  return pair;
+}
+
 // What is measured of each side by itself. Returns whether the rest is measured.
 class Measuring {
  public:
-  Measuring(const PairKind& kind, const CleanOptions& options) : kind_(kind), o_(options) {
-    for (const Measure m : {Measure::letters, Measure::script, Measure::digits}) set(m, kWhole);
-  }
+  Measuring(const PairKind& kind, const CleanOptions& options) : kind_(kind), o_(options) { pair = nothing_measured(); }
   void set(Measure m, int32_t value) { pair.values[static_cast<size_t>(m)] = value; }
   // Returns whether the sides are neither empty nor too long.
   bool lengths(const JudgedSide& s, const JudgedSide& t) {
@@ -212,6 +217,12 @@ PairMeasures measured(const JudgedSide& line, const PairKind& kind, const CleanO
   m.pair.marks.set(Rule::markup, has_markup(line));
   if (o.language) m.pair.marks.set(Rule::language, other_language(line, kind));
   return m.pair;
+}
+
+PairMeasures measured_as_too_long() {
+  PairMeasures pair = nothing_measured();
+  pair.values[static_cast<size_t>(Measure::characters)] = std::numeric_limits<int32_t>::max();
+  return pair;
 }
 
 }  // namespace starling

@@ -15,5 +15,7 @@ PairMeasures measured(const JudgedSide& line, const PairKind& kind, const CleanO
 
 // Returns whether a text has more characters than the options allow, which its bytes may tell.
 bool is_surely_too_long(std::string_view utf8, const CleanOptions& options);
+// What is known of a pair with such a text.
+PairMeasures measured_as_too_long();
 
 }  // namespace starling

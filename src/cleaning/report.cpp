@@ -58,7 +58,7 @@ std::string clean_json(const CleanReport& report) {
   for (const auto& [name, lines] :
        {std::pair("frequent_sources", &report.frequent_sources), {"frequent_targets", &report.frequent_targets}})
     for (const FrequentLine& line : *lines) json[name].push_back({{"pairs", line.pairs}, {"text", line.text}});
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // a file's name may be anything
 }
 
 }  // namespace starling

@@ -68,7 +68,7 @@ inline constexpr double kPart = 1e-4;  // unit of shares and ratios
 
 struct PairMeasures {
   std::array<int32_t, kMeasures> values{};
-  RuleSet marks;  // of the rules without a threshold, whether they are asked or not
+  RuleSet marks;  // of the rules without a threshold; what takes long (language, held_out) is marked only if it is asked
   int32_t operator[](Measure m) const { return values[static_cast<size_t>(m)]; }
 };
 

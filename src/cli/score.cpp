@@ -117,13 +117,23 @@ EncodedPair encoded(const ScoreArguments& a, const Vocabularies& v, const Scored
 class BothDirections {
  public:
   BothDirections(const ScoreArguments& a, LoadedModel reverse) : a_(a), reverse_(std::move(reverse)) {}
-  std::vector<double> scores(std::span<const ScoredPair> lines, std::span<const std::vector<float>> forward) const {
+  // Returns whether the model of the other direction has positions for a pair.
+  bool has_room(const ScoredPair& pair) const {
+    const Vocabularies& vocabularies = reverse_.description.vocabularies;
+    const EncodedPair encoded =
+        framed_pair(vocabularies, pair.target, pair.source, with_prefixes(reverse_.description.search, vocabularies));
+    return static_cast<int64_t>(std::max(encoded.source.size(), encoded.target.size())) <=
+           std::min(a_.max_length, longest_sentence(reverse_.description.config));
+  }
+  std::vector<double> scores(std::span<const ScoredPair> lines, std::span<const std::vector<float>> forward, const std::string& path,
+                             const std::vector<int64_t>& numbers) const {
     const Vocabularies& vocabularies = reverse_.description.vocabularies;
     const SearchOptions framing = with_prefixes(reverse_.description.search, vocabularies);
     std::vector<EncodedPair> pairs;
     for (const ScoredPair& line : lines)
       if (!line.too_long) pairs.push_back(framed_pair(vocabularies, line.target, line.source, framing));
     const auto backward = pair_scores(*reverse_.model, pairs, framing, a_.batch_tokens);
+    require_numbers(backward, path, numbers);
     const auto entropy = [](const std::vector<float>& scores) { return -score_of(scores) / static_cast<double>(scores.size()); };
     std::vector<double> both;
     for (size_t i = 0; i < pairs.size(); ++i) {
@@ -159,7 +169,7 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, const Both
     lines.push_back(std::move(next));
     numbers.push_back(input.line_number());
     const size_t length = std::max(pairs.back().source.size(), pairs.back().target.size());
-    if (length <= static_cast<size_t>(longest)) continue;
+    if (length <= static_cast<size_t>(longest) && (!both || both->has_room(lines.back()))) continue;
     if (!a.n_best.empty())  // a list with a hole could not be sorted by its scores
       throw DataError(fmt::format("{}:{}: a sentence of {} tokens; split it{}", input.path(), input.line_number(), length,
                                   longest < a.max_length ? fmt::format(": the model has positions for {}", longest)
@@ -177,7 +187,7 @@ bool score_window(const ScoreArguments& a, const LoadedModel& loaded, const Both
   };
   const std::vector<std::vector<float>> scores = pair_scores(*loaded.model, pairs, framing, a.batch_tokens, scored);
   require_numbers(scores, input.path(), numbers);
-  const std::vector<double> of_both = both ? both->scores(lines, scores) : std::vector<double>();
+  const std::vector<double> of_both = both ? both->scores(lines, scores, input.path(), numbers) : std::vector<double>();
   const auto aligned = a.alignment ? pair_alignments(*loaded.model, vocabularies.source(), pairs, framing, a.batch_tokens)
                                    : std::vector<std::vector<int32_t>>();
   for (size_t line = 0, i = 0; line < lines.size(); ++line) {
@@ -240,7 +250,8 @@ void run_score(const ScoreArguments& a) {
                  {"--target", a.target},
                  {"--tsv", a.tsv},
                  {"--n-best", a.n_best},
-                 {"--model", loaded.description.directory}});
+                 {"--model", loaded.description.directory},
+                 {"--reverse", a.reverse}});
   PairInput input(a, loaded.description.languages);
   int64_t scored = 0;
   TagCheck tags(loaded.description.vocabularies.source(), with_prefixes(loaded.description.search, loaded.description.vocabularies));

@@ -32,7 +32,7 @@ struct CorpusFiles {
   // A file with the links of each pair, one line a pair; "": none; kAlignmentColumn: the third column of the tsv.
   std::string alignment;
   bool aligned_in_column() const;
-  std::string name() const { return tsv.empty() ? source + " + " + target : tsv; }
+  std::string name() const { return !tsv.empty() ? tsv : target.empty() ? source : source + " + " + target; }
 };
 
 struct DataOptions {

@@ -16,6 +16,7 @@
 #include "run/fine_tuning.h"
 #include "run/post_update_actions.h"
 #include "settings/batch_size_schedule.h"
+#include "settings/checks.h"
 #include "strategies/factory.h"
 
 namespace starling {
@@ -165,6 +166,7 @@ Config shared_config(const RaceRecipe& recipe, const RaceArm& arm, const std::st
     if (c.data.train.empty())
       throw ConfigError(fmt::format("there is no training text; set data.source and data.target in {}", place_of_keys(recipe)));
     require_data(c);
+    refuse_cleaning(c, "a race");
     c.valid.metrics = {"cross-entropy"};
     return c;
   } catch (const ConfigError& e) {

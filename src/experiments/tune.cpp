@@ -13,6 +13,7 @@
 #include "experiments/record.h"
 #include "run/fine_tuning.h"
 #include "run/trainer.h"
+#include "settings/checks.h"
 
 namespace starling {
 namespace {
@@ -37,6 +38,7 @@ class Tuning {
   explicit Tuning(const TuneOptions& o) : o_(o), files_(real_file_system()), config_(load_new_config(o.config, o.settings)) {
     // The rungs read the configuration file themselves.
     o_.settings.insert(o_.settings.begin(), config_.chosen.begin(), config_.chosen.end());
+    refuse_cleaning(config_, "tune");
     if (!config_.valid.enabled())
       throw ConfigError("tune compares by cross-entropy on a validation text; set valid.source and valid.target");
     if (!config_.valid.sets.empty())

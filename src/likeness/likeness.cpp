@@ -34,7 +34,7 @@ class SideLikeness {
     const uint32_t words = numbers_.size() + 1;
     if (words > NgramModel::kMostWords)
       throw ConfigError(
-          fmt::format("{}: {} different words are too many; score pieces (--parts pieces), or take a smaller --sample", name, words));
+          fmt::format("{}: {} different words are too many; score pieces (--vocab), or take a smaller --sample", name, words));
     like_.emplace(like_text_, words);
     other_.emplace(other_text_, words);
     like_text_ = {};

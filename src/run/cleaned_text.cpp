@@ -13,9 +13,13 @@ namespace {
 
 bool is_cleaned(FileSystem& files, const CleanJob& job) {
   const std::string record = join_path(job.output, "clean.json");
-  if (!files.exists(record)) return false;
+  if (!files.exists(record)) {
+    if (!files.exists(job.output)) return false;
+    throw ConfigError(fmt::format("{}: is in the way of the cleaned text, and 'starling clean' has not made it; move it elsewhere",
+                                  printable(job.output)));
+  }
   const auto json = nlohmann::json::parse(files.read_file(record), nullptr, false);
-  if (json.is_object() && json.value("facts", "") == facts_hash(job)) return true;
+  if (json.is_object() && json.contains("facts") && json["facts"].is_string() && json["facts"] == facts_hash(job)) return true;
   throw ConfigError(fmt::format("{}: was cleaned from other text, or with other keys of the section clean; remove it to clean again",
                                 printable(job.output)));
 }
@@ -57,6 +61,11 @@ void take_cleaned(Config& config, const std::string& directory) {
 void clean_together(FileSystem& files, Config& config, World& world, const Say& say, const TaskScreen& screen) {
   const bool any = config.clean != CleanOptions() || std::any_of(config.data.train.begin(), config.data.train.end(),
                                                                  [](const CorpusFiles& corpus) { return !corpus.clean.empty(); });
+  if (world.comm->size() > 1) {
+    const std::vector<std::string> all = gather_texts(*world.comm, any ? "cleaned" : "as it is");
+    if (std::any_of(all.begin(), all.end(), [&](const std::string& one) { return one != all[0]; }))
+      throw ConfigError("the ranks have different configurations: only some have keys of the section clean; give every host the same file");
+  }
   if (!any) return;
   if (!config.clean.before_training)
     throw ConfigError(

@@ -17,8 +17,15 @@ namespace starling {
 namespace {
 
 // Ranks with different settings would call different collectives. What may differ between hosts is left out.
+// Names a file of the run as it would be named if the run were in "run".
+void name_apart(std::string& path, const std::string& run) {
+  if (path.starts_with(run + "/")) path = "run" + path.substr(run.size());
+}
+
 void require_one_configuration(const Config& config, Communicator& comm) {
   Config mine = config;
+  for (CorpusFiles& corpus : mine.data.train)
+    for (std::string* path : {&corpus.tsv, &corpus.sentence_weights}) name_apart(*path, config.train.output);
   mine.train.output = "run";
   mine.train.threads = 0;
   mine.log = {};

@@ -253,4 +253,12 @@ void check_batch_growth(const Config& c) {
     refuse(either, "does not work with train.objective mixed, whose samples are counted by update; leave it out");
 }
 
+void refuse_cleaning(const Config& config, const char* what) {
+  if (config.clean.before_training)
+    throw ConfigError(
+        fmt::format("clean.before-training: {} takes its text as it is; run 'starling clean' with this configuration, then use "
+                    "the train.yml that it writes",
+                    what));
+}
+
 }  // namespace starling

@@ -12,5 +12,7 @@ void require_whole_matrices(const Config& config);
 void check_batch_growth(const Config& config);
 void check_r_drop(const Config& config);
 void check_guided_alignment(const Config& config);
+// Refuses clean.before-training where many short runs are made of one text.
+void refuse_cleaning(const Config& config, const char* what);
 
 }  // namespace starling

@@ -166,6 +166,10 @@ TEST_F(Cleaning, TheBestOfCopiesStaysAndTheBestPairs) {
   best.options.best_words = 0;
   best.options.min_score = -1.5;
   EXPECT_EQ(clean(best).corpora[0].kept, 1);
+  write("a.scores", {"-3", "nan", "1e-400", "-9"});
+  best.output = path("nan");
+  best.options.min_score = -1;
+  EXPECT_EQ(clean(best).corpora[0].kept, 1);
   write("a.scores", {"-3", "-1.5", "x", "-9"});
   best.output = path("bad");
   EXPECT_THROW(clean(best), DataError);
@@ -227,6 +231,51 @@ TEST_F(Cleaning, GoesOnWhereItWasEnded) {
     EXPECT_EQ(files->read_file(path("out/kept.tsv.zst")) == kept, !same);
     EXPECT_FALSE(files->exists(path(".tmp-out.lock")));
   }
+}
+
+TEST_F(Cleaning, TextOfOneLanguageHasNoTargets) {
+  write("a", {"This is the first line of the text.", "And this is another one of them.", "and this is another one of them"});
+  CleanJob lines_only = job({});
+  lines_only.monolingual = true;
+  lines_only.languages = {};
+  lines_only.data.train.emplace_back().source = path("a");
+  lines_only.options.copies = CopyRule::targets;
+  lines_only.options.max_same_target = 1;
+  const CleanReport report = clean(lines_only);
+  EXPECT_EQ(report.corpora[0].name, path("a"));
+  EXPECT_EQ(report.corpora[0].kept, 2);
+  EXPECT_EQ(report.corpora[0].dropped[static_cast<size_t>(Rule::duplicate)], 1);
+  EXPECT_TRUE(report.frequent_targets.empty());
+  EXPECT_THAT(lines("out/kept.txt.zst"), ElementsAre("This is the first line of the text.", "And this is another one of them."));
+}
+
+TEST_F(Cleaning, LeavesTheDirectoriesOfOthersAlone) {
+  write("a.tsv", {"Good morning\tGuten Morgen"});
+  const auto files = real_file_system();
+  files->make_directories(path(".tmp-out"));
+  write(".tmp-out/thesis", {"mine"});
+  EXPECT_THROW(clean(job({tsv("a.tsv")})), ConfigError);
+  EXPECT_TRUE(files->exists(path(".tmp-out/thesis")));
+  EXPECT_FALSE(files->exists(path(".tmp-out.lock")));
+  CleanJob nowhere = job({tsv("a.tsv")});
+  nowhere.output = path("missing/out");
+  EXPECT_THROW(clean(nowhere), ConfigError);
+}
+
+// Marks of a start that was ended while it tidied up are not taken for this one's.
+TEST_F(Cleaning, LeavingsOfAnEndedStartDoNoHarm) {
+  write("a.tsv", {"Good morning\tGuten Morgen"});
+  const auto files = real_file_system();
+  files->make_directories(path(".tmp-out/judged"));
+  files->write_file(path(".tmp-out/judged/00000.marks"), std::string("\x10\0\0\0\0", 5));
+  EXPECT_EQ(clean(job({tsv("a.tsv")})).corpora[0].kept, 1);
+}
+
+TEST_F(Cleaning, LongLinesBreakOneRule) {
+  write("a.tsv", {std::string(20000, 'a') + "\tkurz", "Good morning\tGuten Morgen"});
+  const CleanReport report = clean(job({tsv("a.tsv")}));
+  EXPECT_EQ(report.corpora[0].alone[static_cast<size_t>(Rule::length)], 1);
+  EXPECT_EQ(report.corpora[0].sample.at(0).source.size(), 2000u + 3);  // an ellipsis has three bytes
 }
 
 TEST_F(Cleaning, LeavesNothingBehindWhenItFails) {

@@ -106,7 +106,8 @@ TEST_F(CopiesTest, TheBestByScore) {
     EXPECT_EQ(copies.score_of_best(share), scores[count - 1]) << share;
   }
   EXPECT_EQ(copies.score_of_best_words(2001), scores[1000]);  // two words each
-  EXPECT_EQ(copies.score_of_best_words(uint64_t{1} << 40), scores.back());
+  for (const uint64_t more : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 40})
+    EXPECT_EQ(copies.score_of_best_words(2 * scores.size() + more), scores.back()) << more;
   copies.mark_scores_below(0);
   EXPECT_EQ(copies.score_of_best(1), 0.0f);
 }

@@ -117,6 +117,20 @@ TEST_F(CleaningPage, CountsAgainAsTheProgramDoes) {
   }
 }
 
+// Also where pairs were dropped because they came too often, or were not among the best.
+TEST_F(CleaningPage, AgreesWithWhatComesAfterCopies) {
+  CleanOptions options;
+  options.max_same_source = 1;
+  options.best_share = 0.6;
+  options.language = false;
+  const int64_t expected = clean(options);
+  browser_->call("Page.navigate", {{"url", "file://" + own_.file("out-1/report.html")}});
+  ASSERT_TRUE(browser_->becomes_true("window.starlingCleaning && starlingCleaning.report.standard.marks !== undefined"));
+  EXPECT_EQ(kept(), expected);
+  EXPECT_EQ(browser_->value("starlingCleaning.outcome().more + starlingCleaning.outcome().fewer"), 0);
+  EXPECT_TRUE(browser_->value("document.querySelector('[data-asked=\"language\"]').disabled").get<bool>()) << "it was not looked for";
+}
+
 TEST_F(CleaningPage, ShowsPairsAsText) {
   EXPECT_EQ(browser_->value("document.querySelectorAll('main script').length"), 0);
   browser_->value("(() => { const f = document.getElementById('find'); f.value = 'alert'; f.dispatchEvent(new Event('input')); })()");
