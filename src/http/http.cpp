@@ -239,13 +239,9 @@ struct HttpServer::Impl {
     {
       const std::lock_guard lock(exchange->mutex);
       if (exchange->gone || (stopping && !exchange->answer)) return MHD_NO;
-      if (!exchange->answer) {
-        exchange->suspended = true;
-        MHD_suspend_connection(exchange->connection);
-        return MHD_YES;
-      }
+      if (!exchange->answer) return exchange->suspend();
     }
-    // The answer stays as it is. The library locks responses when it makes them and while it calls read_stream, which locks the exchange.
+    // The library locks responses when it makes them and while it calls read_stream, which locks the exchange.
     exchange->set_turn(Clock::now());
     const bool last = draining || exchange->chunked || exchange->body_bytes > exchange->most_bytes;
     return send(exchange->connection, *exchange->answer, last, exchange->answer->stream ? streamed(exchange) : nullptr);

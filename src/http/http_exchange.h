@@ -49,6 +49,11 @@ struct HttpExchange {
   HttpServer::Cancel cancel;
 
   // Resumes the connection, which has an answer or whose client has gone.
+  MHD_Result suspend() {
+    suspended = true;
+    MHD_suspend_connection(connection);
+    return MHD_YES;
+  }
   void resume() {
     if (!suspended) return;
     suspended = false;
@@ -83,8 +88,7 @@ struct HttpExchange {
     if (ended) return MHD_CONTENT_READER_END_OF_STREAM;
     if (gone || *stopping) return MHD_CONTENT_READER_END_WITH_ERROR;
     set_turn(std::nullopt);
-    suspended = true;
-    MHD_suspend_connection(connection);
+    suspend();
     return 0;
   }
   void give_up() {
