@@ -48,12 +48,13 @@ struct HttpExchange {
   std::optional<HttpResponse> answer;
   HttpServer::Cancel cancel;
 
-  // Resumes the connection, which has an answer or whose client has gone.
+  // Holds the connection up until resume().
   MHD_Result suspend() {
     suspended = true;
     MHD_suspend_connection(connection);
     return MHD_YES;
   }
+  // Resumes the connection, which has an answer or whose client has gone.
   void resume() {
     if (!suspended) return;
     suspended = false;
