@@ -69,19 +69,19 @@ class Directions {
   }
 
   void align(AlignedBlock::Pair& pair) const {
-    const std::vector<LinePart> source = parts(pair.source, true), target = parts(pair.target, false);
-    const NumberedPair ids{lexicon_.source.known(source), lexicon_.target.known(target)}, swapped{ids.target, ids.source};
+    const NumberedPair ids{lexicon_.source.known(parts(pair.source, true)), lexicon_.target.known(parts(pair.target, false))},
+        swapped{ids.target, ids.source};
     const bool both = job_.symmetrisation != Symmetrisation::forward && job_.symmetrisation != Symmetrisation::reverse;
     const AlignedPair forward = job_.symmetrisation != Symmetrisation::reverse ? lexicon_.forward->align(ids) : AlignedPair(),
                       reverse = job_.symmetrisation != Symmetrisation::forward ? lexicon_.reverse->align(swapped) : AlignedPair();
-    pair.links = positions_of(symmetrised(forward.links, exchanged(reverse.links), job_.symmetrisation), source, target);
+    pair.links = symmetrised(forward.links, exchanged(reverse.links), job_.symmetrisation);
     pair.log_probability = (forward.log_probability + reverse.log_probability) / (both ? 2 : 1);
   }
 
   int64_t sampled = 0;
 
  private:
-  std::vector<LinePart> parts(std::string_view line, bool source) const {
+  std::vector<std::string> parts(std::string_view line, bool source) const {
     return line_parts(line, job_.parts, source ? job_.source_vocabulary : job_.target_vocabulary);
   }
   const AlignJob& job_;

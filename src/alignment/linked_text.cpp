@@ -1,8 +1,5 @@
 #include "alignment/linked_text.h"
 
-#include <algorithm>
-#include <set>
-
 #include "text/script.h"
 #include "text/unicode.h"
 
@@ -13,36 +10,31 @@ constexpr uint32_t kUnknown = ~uint32_t{0};
 
 bool is_of_word(char32_t c) { return is_alphabetic(c) || character_class(c) == CharacterClass::number; }
 
-// Adds a word without the marks around it, and each of these.
-void add_word(std::vector<LinePart>& parts, std::u32string_view word, int32_t position) {
+// Returns a word without the marks around it; a word of marks alone as it is.
+std::u32string_view without_marks(std::u32string_view word) {
   size_t first = 0, end = word.size();
   while (first < end && !is_of_word(word[first])) ++first;
   while (end > first && !is_of_word(word[end - 1])) --end;
-  const auto mark = [&](size_t i) { parts.push_back({encode_utf8(word.substr(i, 1)), position}); };
-  for (size_t i = 0; i < first; ++i) mark(i);
-  if (end > first) parts.push_back({encode_utf8(to_lower(word.substr(first, end - first))), position});
-  for (size_t i = end; i < word.size(); ++i) mark(i);
+  return end > first ? word.substr(first, end - first) : word;
 }
 
 }  // namespace
 
-std::vector<LinePart> line_parts(std::string_view line, AlignedParts how, const Vocabulary* vocabulary) {
-  std::vector<LinePart> parts;
-  int32_t position = 0;
-  if (how == AlignedParts::pieces) {
-    for (std::string& piece : vocabulary->pieces(line)) parts.push_back({std::move(piece), position++});
-  } else if (how == AlignedParts::words) {
+std::vector<std::string> line_parts(std::string_view line, AlignedParts how, const Vocabulary* vocabulary) {
+  if (how == AlignedParts::pieces) return vocabulary->pieces(line);
+  std::vector<std::string> parts;
+  if (how == AlignedParts::words) {
     const std::u32string characters = decode_utf8(line);
-    for (const std::u32string_view word : split_on_space(characters)) add_word(parts, word, position++);
+    for (const std::u32string_view word : split_on_space(characters)) parts.push_back(encode_utf8(to_lower(without_marks(word))));
   } else {
-    for (const std::string_view word : split_on_space(line)) parts.push_back({std::string(word), position++});
+    for (const std::string_view word : split_on_space(line)) parts.emplace_back(word);
   }
   return parts;
 }
 
-WordIds PartNumbers::add(const std::vector<LinePart>& parts) {
+WordIds PartNumbers::add(const std::vector<std::string>& parts) {
   WordIds ids;
-  for (const LinePart& part : parts) ids.push_back(add(part.text));
+  for (const std::string& part : parts) ids.push_back(add(part));
   return ids;
 }
 
@@ -52,23 +44,13 @@ std::vector<std::string_view> PartNumbers::parts() const {
   return all;
 }
 
-WordIds PartNumbers::known(const std::vector<LinePart>& parts) const {
+WordIds PartNumbers::known(const std::vector<std::string>& parts) const {
   WordIds ids;
-  for (const LinePart& part : parts) {
-    const auto at = numbers_.find(part.text);
+  for (const std::string& part : parts) {
+    const auto at = numbers_.find(part);
     ids.push_back(at == numbers_.end() ? kUnknown : at->second);
   }
   return ids;
-}
-
-Links positions_of(const Links& links, const std::vector<LinePart>& source, const std::vector<LinePart>& target) {
-  Links all;
-  std::set<std::pair<int32_t, int32_t>> seen;
-  for (const auto& [s, t] : links) {
-    const std::pair link{source[static_cast<size_t>(s)].position, target[static_cast<size_t>(t)].position};
-    if (seen.insert(link).second) all.push_back(link);
-  }
-  return all;
 }
 
 }  // namespace starling

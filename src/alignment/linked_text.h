@@ -1,4 +1,4 @@
-// The parts of a line that are aligned, and the positions that links of them are written with.
+// The parts of a line that are aligned; links have their positions.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,24 @@
 #include <vector>
 
 #include "alignment/word_pairs.h"
-#include "text/links.h"
 #include "text/vocabulary.h"
 
 namespace starling {
 
-// spaces: what stands between spaces, as it is. words: the same in lower case, with the marks before and after each word as parts of their
-// own; positions are those of the words. pieces: of a vocabulary.
+// spaces: what stands between spaces, as it is. words: the same in lower case and without the marks around it, which would link last words
+// because a full stop follows both. pieces: of a vocabulary.
 enum class AlignedParts : uint8_t { words, spaces, pieces };
 constexpr auto words(AlignedParts) { return std::array{"words", "spaces", "pieces"}; }
 
-struct LinePart {
-  std::string text;
-  int32_t position = 0;  // of the word that it is part of, or its own
-};
-std::vector<LinePart> line_parts(std::string_view line, AlignedParts parts, const Vocabulary* vocabulary);
+std::vector<std::string> line_parts(std::string_view line, AlignedParts parts, const Vocabulary* vocabulary);
 
 // Numbers of parts, from 1.
 class PartNumbers {
  public:
   // Returns the numbers of the parts; new ones get the next number.
-  WordIds add(const std::vector<LinePart>& parts);
+  WordIds add(const std::vector<std::string>& parts);
   // The same, but new ones get a number that no text has.
-  WordIds known(const std::vector<LinePart>& parts) const;
+  WordIds known(const std::vector<std::string>& parts) const;
   // Returns the number of one part, which is new if it was not there.
   uint32_t add(const std::string& part) { return numbers_.try_emplace(part, size() + 1).first->second; }
   // Returns the parts by their numbers, the one at 0 being empty, valid as long as nothing is added.
@@ -40,8 +35,5 @@ class PartNumbers {
  private:
   std::unordered_map<std::string, uint32_t> numbers_;
 };
-
-// Returns links between parts as links between their positions, each once, in the order of their first.
-Links positions_of(const Links& links, const std::vector<LinePart>& source, const std::vector<LinePart>& target);
 
 }  // namespace starling

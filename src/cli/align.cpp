@@ -93,7 +93,7 @@ void add_align(CLI::App& app) {
                    "also write how parallel each pair is: the mean log-probability of a word, nats, of both directions");
   verb->add_option_function<std::string>(
           "--parts", [a](const std::string& word) { a->job.parts = from_word<AlignedParts>(word); },
-          "what is aligned: words (in lower case, marks apart), spaces (what stands between them, as it is), "
+          "what is aligned: words (in lower case, without the marks around them), spaces (what stands between them, as it is), "
           "pieces (of --vocab)")
       ->check(CLI::IsMember({"words", "spaces", "pieces"}))
       ->default_str("words");
