@@ -12,7 +12,6 @@ namespace starling {
 namespace {
 
 constexpr size_t kExamples = 5;                              // of each rule
-constexpr size_t kMostBytes = 2000;                          // of a side that is remembered
 constexpr size_t kSampledPairs = 4000, kFewestSampled = 20;  // of all corpora, of each
 
 std::string field(std::string text) {
@@ -40,7 +39,7 @@ class Sample {
     highest_.push(hash);
     const auto at =
         chosen_.emplace(hash, std::pair(number, SampledPair{pair, CopyKeys(JudgedSide(pair.source), JudgedSide(pair.target))})).first;
-    for (std::string* side : {&at->second.second.source, &at->second.second.target}) *side = shortened(*side, kMostBytes);
+    for (std::string* side : {&at->second.second.source, &at->second.second.target}) *side = shortened(*side, kShownBytes);
   }
   std::vector<SampledPair> in_order() {
     std::vector<std::pair<uint32_t, SampledPair>> all;
@@ -58,7 +57,7 @@ class Sample {
 };
 
 void add_example(std::vector<CleanExample>& examples, const JudgedPair& pair, bool alone) {
-  CleanExample example{pair.line, shortened(pair.source, kMostBytes), shortened(pair.target, kMostBytes), alone};
+  CleanExample example{pair.line, shortened(pair.source, kShownBytes), shortened(pair.target, kShownBytes), alone};
   if (examples.size() < kExamples) {
     examples.push_back(std::move(example));
   } else if (alone) {  // says more than one that would be dropped anyway

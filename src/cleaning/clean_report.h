@@ -50,6 +50,8 @@ struct CleanReport {
   int64_t pairs_judged_before = 0;                 // by a start that was ended
 };
 
+inline constexpr size_t kShownBytes = 2000;  // of a side, in examples and samples
+
 // Returns the beginning of a text of more than so many bytes, with an ellipsis.
 std::string shortened(const std::string& utf8, size_t bytes);
 

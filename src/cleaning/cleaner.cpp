@@ -36,7 +36,6 @@ void check_job(const CleanJob& job, FileSystem& files) {
   if (!files.exists(parent_path(job.output)))
     throw ConfigError(fmt::format("{}: is to be made in {}, which does not exist; make that first", printable(job.output),
                                   printable(parent_path(job.output))));
-  if (files.exists(job.output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", job.output));
   if (job.memory < kLeastMemory)
     throw ConfigError(fmt::format("cleaning needs at least {} MiB of memory; ask for that", kLeastMemory >> 20));
 }
@@ -102,8 +101,7 @@ void mark_pairs(const CleanJob& job, CopySearch& copies, CleanReport& report) {
   for (const auto& [key, lines] : {std::pair(&CopyKeys::source, &report.frequent_sources), {&CopyKeys::target, &report.frequent_targets}})
     if (!job.monolingual || key == &CopyKeys::source)
       for (const auto& [number, pairs] : copies.most_frequent(key, kFrequentLines)) lines->push_back({number, pairs, ""});
-  const bool by_target = o.copies == CopyRule::targets && !job.monolingual;
-  if (o.copies != CopyRule::off) copies.mark_duplicates(by_target ? &CopyKeys::target : &CopyKeys::pair);
+  if (o.copies != CopyRule::off) copies.mark_duplicates(key_of_copies(job));
   if (o.max_same_source > 0) copies.mark_frequent(&CopyKeys::source, o.max_same_source);
   if (o.max_same_target > 0 && !job.monolingual) copies.mark_frequent(&CopyKeys::target, o.max_same_target);
   if (o.best_share < 1)

@@ -1,7 +1,6 @@
 #include "cleaning/copy_search.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -13,8 +12,8 @@ struct Place {
   uint64_t hash = 0;  // 0: free
   uint32_t number = 0;
   union {
+    uint32_t count = 0;
     float score;
-    uint32_t count;
   };
 };
 constexpr uint64_t kFewestPlaces = uint64_t{1} << 16;
@@ -46,12 +45,14 @@ class CopySearch::Table {
     if (number > 0) std::fill(places_.begin(), places_.end(), Place());
   }
   bool has(uint64_t hash) const { return ((hash >> 32) * tables_) >> 32 == table_; }
-  // Returns the place of a key, which is new if its hash is 0.
-  Place& at(uint64_t hash) {
+  // Returns the place of a key, and whether it is new.
+  std::pair<Place&, bool> at(uint64_t hash) {
     if (hash == 0) hash = 1;
     size_t at = hash & (places_.size() - 1);
     while (places_[at].hash != 0 && places_[at].hash != hash) at = (at + 1) & (places_.size() - 1);
-    return places_[at];
+    const bool is_new = places_[at].hash == 0;
+    places_[at].hash = hash;
+    return {places_[at], is_new};
   }
   const std::vector<Place>& places() const { return places_; }
 
@@ -60,6 +61,10 @@ class CopySearch::Table {
   const uint64_t tables_;
   uint64_t table_ = 0;
 };
+
+CopyKey key_of_copies(const CleanJob& job) {
+  return job.options.copies == CopyRule::targets && !job.monolingual ? &CopyKeys::target : &CopyKeys::pair;
+}
 
 CopySearch::CopySearch(const Segments& segments, uint64_t table_bytes)
     : segments_(segments), places_(places_for(table_bytes, segments.records())) {}
@@ -103,9 +108,8 @@ void CopySearch::mark_duplicates(CopyKey key) {
     scored |= std::any_of(records.begin(), records.end(), [](const CopyRecord& r) { return !std::isinf(r.score); });
   });
   const auto note = [&](const CopyRecord& record) -> Place& {
-    Place& place = table.at(record.keys.*key);
-    if (place.hash == 0 || record.score > place.score) {
-      place.hash = std::max<uint64_t>(record.keys.*key, 1);
+    const auto [place, is_new] = table.at(record.keys.*key);
+    if (is_new || record.score > place.score) {
       place.number = record.number;
       place.score = record.score;
     }
@@ -132,12 +136,7 @@ void CopySearch::mark_frequent(CopyKey key, int64_t most) {
     table.start(number);
     mark_each([&](const CopyRecord& record) {
       if (!table.has(record.keys.*key)) return std::pair(Rule::empty, uint32_t{0});
-      Place& place = table.at(record.keys.*key);
-      if (place.hash == 0) {
-        place.hash = std::max<uint64_t>(record.keys.*key, 1);
-        place.count = 0;
-      }
-      return std::pair(++place.count > most ? Rule::frequent : Rule::empty, uint32_t{0});
+      return std::pair(++table.at(record.keys.*key).first.count > most ? Rule::frequent : Rule::empty, uint32_t{0});
     });
   }
 }
@@ -203,12 +202,8 @@ std::vector<std::pair<uint32_t, uint32_t>> CopySearch::most_frequent(CopyKey key
     for_each([&](size_t, std::span<const CopyRecord> records, const SegmentMarks&) {
       for (const CopyRecord& record : records) {
         if (!table.has(record.keys.*key)) continue;
-        Place& place = table.at(record.keys.*key);
-        if (place.hash == 0) {
-          place.hash = std::max<uint64_t>(record.keys.*key, 1);
-          place.number = record.number;
-          place.count = 0;
-        }
+        const auto [place, is_new] = table.at(record.keys.*key);
+        if (is_new) place.number = record.number;
         ++place.count;
       }
     });

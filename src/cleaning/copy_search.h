@@ -7,11 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "cleaning/clean_job.h"
 #include "cleaning/judged_pairs.h"
 
 namespace starling {
 
 using CopyKey = uint64_t CopyKeys::*;
+
+// Returns by which key the pairs of a job are copies: with clean.copies targets by the target, else, and in one language, by the pair.
+CopyKey key_of_copies(const CleanJob& job);
 
 class CopySearch {
  public:

@@ -33,7 +33,7 @@ struct CopyRecord {
   uint32_t number = 0;  // of the pair, of all corpora, from 0
   uint32_t words = 0;   // of the target
   float score = 0;      // as JudgedPair's
-  uint32_t unused = 0;
+  uint32_t unused = 0;  // so that each byte that is written has a value
   CopyKeys keys;
 };
 
@@ -51,7 +51,6 @@ class Segments {
   Segments(FileSystem& files, std::string directory, uint32_t segment_pairs = 1u << 16);
   size_t size() const { return pairs_.size(); }
   uint32_t first(size_t segment) const { return static_cast<uint32_t>(segment) * segment_pairs_; }  // number of its first pair
-  uint32_t pairs(size_t segment) const { return pairs_[segment]; }
   uint32_t all_pairs() const { return pairs_.empty() ? 0 : first(size() - 1) + pairs_.back(); }
   uint64_t records() const;  // of all segments
   void add(uint32_t pairs) { pairs_.push_back(pairs); }

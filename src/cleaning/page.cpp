@@ -4,7 +4,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/page_data.h"
 #include "cleaning/clean_report.h"
+#include "cleaning/copy_search.h"
 #include "text/detect_language.h"
 
 namespace starling {
@@ -14,10 +16,6 @@ extern const std::string_view kCleaningPage;  // embedded by the build
 namespace {
 
 using PageJson = nlohmann::ordered_json;
-constexpr std::string_view kReportPlace = "/*REPORT*/";
-constexpr size_t kShownBytes = 2000;  // of a side
-
-std::string shown(const std::string& text) { return shortened(text, kShownBytes); }
 
 // A number for each key, so that the page can tell copies again.
 class KeyNumbers {
@@ -62,7 +60,7 @@ PageJson corpus_of(const CorpusCleaning& c, const CleanJob& job, const CorpusFil
                      {"sampled", c.sample.size()}};
   for (size_t r = 0; r < kRules; ++r) {
     PageJson examples = PageJson::array();
-    for (const CleanExample& e : c.examples[r]) examples.push_back({e.line, e.alone, shown(e.source), shown(e.target)});
+    for (const CleanExample& e : c.examples[r]) examples.push_back({e.line, e.alone, e.source, e.target});
     corpus["examples"].push_back(examples);
   }
   return corpus;
@@ -70,7 +68,7 @@ PageJson corpus_of(const CorpusCleaning& c, const CleanJob& job, const CorpusFil
 
 PageJson frequent(const std::vector<FrequentLine>& lines) {
   PageJson all = PageJson::array();
-  for (const FrequentLine& line : lines) all.push_back({line.pairs, shown(line.text)});
+  for (const FrequentLine& line : lines) all.push_back({line.pairs, shortened(line.text, kShownBytes)});
   return all;
 }
 
@@ -81,28 +79,22 @@ std::string clean_page(const CleanReport& report, const CleanJob& job) {
                    {"repairs", words(Repair{})},
                    {"measures", words(Measure{})},
                    {"standard", rules_of(job.options)},
-                   {"monolingual", job.monolingual},
                    {"copies", word(job.options.copies)},
                    {"frequentSources", frequent(report.frequent_sources)},
                    {"frequentTargets", frequent(report.frequent_targets)},
                    {"corpora", PageJson::array()},
                    {"sample", PageJson::array()}};
   KeyNumbers numbers;
-  const bool by_target = job.options.copies == CopyRule::targets && !job.monolingual;
+  const CopyKey key = key_of_copies(job);
   for (size_t i = 0; i < report.corpora.size(); ++i) {
     const CorpusCleaning& c = report.corpora[i];
     data["corpora"].push_back(corpus_of(c, job, job.data.train[i]));
     for (const SampledPair& p : c.sample)
       data["sample"].push_back({p.corpus, p.line, p.broken.bits(), p.measures.marks.bits(), p.repairs,
-                                std::isinf(p.score) ? PageJson() : PageJson(p.score), p.measures.values,
-                                numbers.of(by_target ? p.keys.target : p.keys.pair), likely_language(p.source), likely_language(p.target),
-                                shown(p.source), shown(p.target)});
+                                std::isinf(p.score) ? PageJson() : PageJson(p.score), p.measures.values, numbers.of(p.keys.*key),
+                                likely_language(p.source), likely_language(p.target), p.source, p.target});
   }
-  std::string text;
-  for (const char c : data.dump(-1, ' ', false, PageJson::error_handler_t::replace))
-    text += c == '<' ? "\\u003c" : std::string(1, c);  // no "</script>" may appear
-  std::string page(kCleaningPage);
-  return page.replace(page.find(kReportPlace), kReportPlace.size(), text);
+  return with_page_data(kCleaningPage, data.dump(-1, ' ', false, PageJson::error_handler_t::replace));
 }
 
 }  // namespace starling

@@ -144,22 +144,13 @@ int32_t repeated(const JudgedSide& side, int64_t asked) {
   return counted_as(static_cast<size_t>(repetitions(side, asked > 0 ? std::min<int64_t>(asked, 2) : 2, kShortest, kLongest)));
 }
 
-}  // namespace
-
-bool is_surely_too_long(std::string_view utf8, const CleanOptions& o) {
-  constexpr size_t kMostBytes = 4;  // of a character
-  return o.max_characters > 0 && utf8.size() / kMostBytes > static_cast<size_t>(o.max_characters);
-}
-
-namespace {
-
 PairMeasures nothing_measured() {
   PairMeasures pair;
   for (const Measure m : {Measure::letters, Measure::script, Measure::digits}) pair.values[static_cast<size_t>(m)] = kWhole;
   return pair;
 }
 
-// What is measured of each side by itself. Returns whether the rest is measured.
+// What is measured of each side by itself.
 class Measuring {
  public:
   Measuring(const PairKind& kind, const CleanOptions& options) : kind_(kind), o_(options) { pair = nothing_measured(); }
@@ -217,6 +208,11 @@ PairMeasures measured(const JudgedSide& line, const PairKind& kind, const CleanO
   m.pair.marks.set(Rule::markup, has_markup(line));
   if (o.language) m.pair.marks.set(Rule::language, other_language(line, kind));
   return m.pair;
+}
+
+bool is_surely_too_long(std::string_view utf8, const CleanOptions& o) {
+  constexpr size_t kMostBytes = 4;  // of a character
+  return o.max_characters > 0 && utf8.size() / kMostBytes > static_cast<size_t>(o.max_characters);
 }
 
 PairMeasures measured_as_too_long() {

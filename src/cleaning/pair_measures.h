@@ -10,7 +10,7 @@ namespace starling {
 
 // Of a side that is too long by these options only its length is measured: the rest would take too long.
 PairMeasures measured(const JudgedSide& source, const JudgedSide& target, const PairKind& kind, const CleanOptions& options);
-// Of a line of one language, of which what compares two sides is not measured: any markup or repetition counts.
+// The same for a line of one language. Nothing is compared with another side, so any markup and any repetition counts.
 PairMeasures measured(const JudgedSide& line, const PairKind& kind, const CleanOptions& options);
 
 // Returns whether a text has more characters than the options allow, which its bytes may tell.

@@ -10,8 +10,8 @@ namespace starling {
 /// Returns the text, valid UTF-8, in normalisation form C.
 std::string composed(std::string_view text);
 
-/// Returns whether text has only characters that this form leaves alone whatever stands beside them: what takes no time to tell of most
-/// text. Other text may be composed too.
+/// Returns whether all characters are ones that this form never changes, whatever stands beside them. Most text passes this quick check;
+/// text that fails it may still be composed.
 bool is_surely_composed(std::u32string_view text);
 
 /// Returns whether text can be split before this code point and both sides normalised separately, whatever they contain: whether it is

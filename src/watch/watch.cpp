@@ -15,6 +15,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/messages.h"
+#include "base/page_data.h"
 #include "base/start_threads.h"
 #include "http/awaited_signals.h"
 
@@ -28,7 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr long kTickNanoseconds = 100'000'000;  // interval of checks on clients
 constexpr std::chrono::seconds kReport{60};     // for which a report reads at most
-constexpr std::string_view kReportMark = "/*REPORT*/";
 constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'";
@@ -109,16 +109,13 @@ std::string report_page(WatchedRuns& runs) {
     runs.refresh(look);
   } while (runs.more() && Clock::now() < until);
   if (runs.more()) tell("warning: the files of the runs are too long to be read within a minute; the page has their beginnings\n");
-  std::string page(kWatchPage), data;
-  for (const char c : runs.view()->changes(0)) data += c == '<' ? "\\u003c" : std::string(1, c);  // no "</script>" may appear
-  return page.replace(page.find(kReportMark), kReportMark.size(), data);
+  return with_page_data(kWatchPage, runs.view()->changes(0));
 }
 
-WatchPages::WatchPages(const WatchOptions& options) : prefix_(options.prefix), page_(kWatchPage) {
+WatchPages::WatchPages(const WatchOptions& options) : prefix_(options.prefix), page_(with_page_data(kWatchPage, "")) {
   while (prefix_.ends_with('/')) prefix_.pop_back();
   if (!prefix_.empty() && !prefix_.starts_with('/'))
     throw ConfigError(fmt::format("--prefix {}: must begin with a slash, such as /runs", prefix_));
-  page_.replace(page_.find(kReportMark), kReportMark.size(), "");
   const std::string here = host_of(options.listen);
   if (here != "localhost" && here != "[::1]" && !here.starts_with("127.")) return;
   names_ = {"127.0.0.1", "localhost", "[::1]", here};

@@ -33,6 +33,11 @@ TEST_F(AlignVerb, WritesLinksThatTrainingReads) {
   o = call("align --source a --target b --load lexicon.zst -o loaded");
   EXPECT_THAT(o.text, HasSubstr("by what lexicon.zst has learnt"));
   EXPECT_EQ(files->read_file(path("links")), files->read_file(path("loaded")));
+  // With the prior for the diagonal, which the file must say, the links are others.
+  ASSERT_EQ(call("align --source a --target b --iterations 3 --quiet --save diagonal.zst -o with-prior").text, "");
+  ASSERT_EQ(call("align --source a --target b --quiet --load diagonal.zst -o loaded").text, "");
+  EXPECT_EQ(files->read_file(path("with-prior")), files->read_file(path("loaded")));
+  EXPECT_NE(files->read_file(path("with-prior")), files->read_file(path("links")));
   EXPECT_THAT(call("align --source a --target b --load lexicon.zst --parts spaces -o x").text, HasSubstr("--parts words; give that"));
   EXPECT_THAT(call("align --source a --target b --load a -o x").text, HasSubstr("a:1: is no lexicon; name a file that"));
   EXPECT_THAT(call("align --source a --target b --save ./links -o links").text, HasSubstr("--save needs a file of its own"));

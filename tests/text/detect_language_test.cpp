@@ -22,6 +22,13 @@ TEST(DetectLanguage, ClearlyAnotherLanguage) {
   EXPECT_FALSE(is_other("設定を開く", {"ja"}, "en"));
 }
 
+TEST(DetectLanguage, TheLikeliest) {
+  EXPECT_EQ(likely_language("Das Wetter wird morgen im ganzen Land schön."), "de");
+  EXPECT_EQ(likely_language("Demain il fera beau dans tout le pays."), "fr");
+  EXPECT_EQ(likely_language("Завтра будет хорошая погода."), "ru");
+  EXPECT_EQ(likely_language("12 345 %"), "");
+}
+
 TEST(DetectLanguage, ShortLatinTextIsNeverClear) {
   for (const char* text : {"", "Video", "Timer", "Split pane", "Eine Frau wartet", "12:30", "Berlin, Hamburg"})
     EXPECT_FALSE(is_other(text, {"en"}, "de")) << text;
