@@ -35,4 +35,12 @@ std::string printable(std::string_view text) { return escaped(text, 200); }
 std::string without_controls(std::string_view text) { return escaped(text, std::string_view::npos, true); }
 std::string in_quotes(std::string_view text) { return "'" + escaped(text, 79) + "'"; }
 
+std::string with_page_data(std::string_view page, std::string_view json) {
+  constexpr std::string_view kMark = "/*REPORT*/";
+  std::string data;
+  for (const char c : json) data += c == '<' ? "\\u003c" : std::string(1, c);  // no "</script>" may appear
+  std::string whole(page);
+  return whole.replace(whole.find(kMark), kMark.size(), data);
+}
+
 }  // namespace starling

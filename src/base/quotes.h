@@ -1,4 +1,5 @@
-// Text from a user, a file or a network for a message: quoted, with bytes escaped that would upset a terminal, and cut if long.
+// Text from a user, a file or a network, made safe for where it is shown. In a message it is quoted, cut if long, and its bytes that would
+// upset a terminal are escaped; in a page of HTML it cannot end the element that it is in.
 #pragma once
 
 #include <string>
@@ -13,5 +14,8 @@ std::string in_quotes(std::string_view text);
 
 // A whole message: the same, neither cut nor without its tabs and ends of lines. Paths in it may be anybody's.
 std::string without_controls(std::string_view text);
+
+// Returns a page of HTML with this JSON in place of the mark /*REPORT*/ that it has in a script element; "" leaves the element empty.
+std::string with_page_data(std::string_view page, std::string_view json);
 
 }  // namespace starling

@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/page_data.h"
+#include "base/quotes.h"
 #include "cleaning/clean_report.h"
 #include "cleaning/copy_search.h"
 #include "text/detect_language.h"

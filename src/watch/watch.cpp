@@ -15,7 +15,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/messages.h"
-#include "base/page_data.h"
+#include "base/quotes.h"
 #include "base/start_threads.h"
 #include "http/awaited_signals.h"
 
