@@ -2,7 +2,7 @@
 """Spoils parallel text in thirteen known ways, a known share of its pairs each, cleans it with `starling clean`, and prints for each way
 how many spoiled pairs were dropped, or repaired, and how many pairs that were left alone were dropped.
 Usage: bench/planted_dirt.py STARLING SOURCE TARGET SOURCE_LANGUAGE TARGET_LANGUAGE [SHARE of each way, default 0.03] [SEED, default 1]
-The text may be packed with gzip. `zstd` must be installed."""
+The text may be packed with gzip. `zstd` must be installed. recipes/text/dirt.sh trains on text that is spoiled by the same ways."""
 import collections, gzip, html, json, os, pathlib, random, subprocess, sys, tempfile
 
 SHORT = 4  # words: shorter sides are not spoiled in ways that would leave a sentence somebody might have written
@@ -56,6 +56,25 @@ def lines(path):
         return file.read().split("\n")
 
 
+def read_pairs(source, target):
+    """Pairs of both files that have text on both sides, their spaces single."""
+    return [(" ".join(s.split()), " ".join(t.split())) for s, t in zip(lines(source), lines(target)) if s.split() and t.split()]
+
+
+def spoil_all(pairs, of_ways, share, rng):
+    """The pairs, a share of them spoiled in each way, and the way of each pair; empty for those that were left alone."""
+    text, ways = list(pairs), [""] * len(pairs)
+    for i in range(len(pairs)):
+        draw = rng.random() / share
+        if draw < len(of_ways) and (spoiled := spoil(of_ways[int(draw)], pairs, ways, i, rng)):
+            text[i], ways[i] = spoiled, of_ways[int(draw)]
+    return text, ways
+
+
+def write_pairs(path, pairs):
+    pathlib.Path(path).write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf8")
+
+
 def rows(path):
     return subprocess.run(["zstd", "-dcq", path], check=True, capture_output=True).stdout.decode().split("\n")[:-1]
 
@@ -64,15 +83,11 @@ def main():
     starling, source, target, source_language, target_language = sys.argv[1:6]
     share, seed = (sys.argv[6:] + ["0.03", "1"][len(sys.argv) - 6 :])[:2]
     share, rng = float(share), random.Random(int(seed))
-    pairs = [(" ".join(s.split()), " ".join(t.split())) for s, t in zip(lines(source), lines(target)) if s.split() and t.split()]
-    text, ways = list(pairs), [""] * len(pairs)
-    for i in range(len(pairs)):
-        draw = rng.random() / share
-        if draw < len(WAYS) and (spoiled := spoil(WAYS[int(draw)], pairs, ways, i, rng)):
-            text[i], ways[i] = spoiled, WAYS[int(draw)]
+    pairs = read_pairs(source, target)
+    text, ways = spoil_all(pairs, WAYS, share, rng)
     with tempfile.TemporaryDirectory() as work:
         tsv, out = os.path.join(work, "text.tsv"), os.path.join(work, "out")
-        pathlib.Path(tsv).write_text("".join(f"{s}\t{t}\n" for s, t in text), encoding="utf8")
+        write_pairs(tsv, text)
         subprocess.run([starling, "clean", "--data.tsv", tsv, "-o", out, "--data.source-language", source_language,
                         "--data.target-language", target_language], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         dropped = {int(row.split("\t")[1]): row.split("\t") for row in rows(os.path.join(out, "dropped.tsv.zst"))}

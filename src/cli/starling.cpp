@@ -41,6 +41,7 @@ void add_verbs(CLI::App& app, const std::vector<std::string>& arguments) {
   add_align(app);
   add_clean(app);
   add_domain(app);
+  add_synthesize(app);
   add_demo_corpus(app);
   add_manual(app);
 }

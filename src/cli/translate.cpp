@@ -4,11 +4,11 @@
 
 #include "base/messages.h"
 #include "base/stop_note.h"
+#include "cli/translation_arguments.h"
 #include "cli/verbs.h"
 #include "config/words.h"
 #include "formats/file_format.h"
 #include "program/help.h"
-#include "program/search_arguments.h"
 #include "translate/translate_files.h"
 
 namespace starling {
@@ -18,26 +18,6 @@ struct TranslateArguments {
   TranslateOptions options;
   SearchArguments search;
 };
-
-void add_sampling(CLI::App& verb, TranslateOptions& o) {
-  CLI::Option* sampling =
-      verb.add_flag("--sampling", o.sampling, "draw translations at random with the model's probabilities, --n-best of each line");
-  verb.add_option("--sampling-top-k", o.drawing.top_k, "draw each piece from this many most probable ones; 0 = all")
-      ->needs(sampling)
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str()
-      ->group(kFurtherGroup);
-  verb.add_option("--sampling-temperature", o.drawing.temperature,
-                  "probabilities are raised to the power 1 / temperature: below 1, what is probable is drawn more often")
-      ->needs(sampling)
-      ->check(real_range(0.001, 1000))
-      ->capture_default_str()
-      ->group(kFurtherGroup);
-  verb.add_option("--seed", o.drawing.key, "of the random numbers: the same seed draws the same translations")
-      ->needs(sampling)
-      ->capture_default_str()
-      ->group(kFurtherGroup);
-}
 
 // What a line of the input and of the output holds.
 void add_line_options(CLI::App& verb, TranslateOptions& o) {
@@ -83,10 +63,6 @@ void add_line_options(CLI::App& verb, TranslateOptions& o) {
   verb.add_flag("--target-pieces", o.form.target_pieces,
                 "writes (and with --tsv reads) translations as pieces of the target vocabulary with spaces between them")
       ->group(kFurtherGroup);
-  verb.add_option("--weights", o.weights, "of several --model, with commas between them: how much each one counts; default: all alike")
-      ->delimiter(',')
-      ->check(real_range(0, 1e6))
-      ->group(kFurtherGroup);
 }
 
 void run_translate(const TranslateOptions& o) {
@@ -104,10 +80,7 @@ void add_translate(CLI::App& app) {
   auto a = std::make_shared<TranslateArguments>();
   TranslateOptions& o = a->options;
   CLI::App* const sub = app.add_subcommand("translate", "translate raw text with a trained model");
-  sub->add_option("-m,--model", o.models, "run directory, checkpoint or model directory; given several times, an ensemble of them")
-      ->required()
-      ->allow_extra_args(false)
-      ->type_name("TEXT");
+  add_models(*sub, o);
   sub->add_option("-i,--input", o.inputs, "text to translate, one sentence a line (plain, .gz, .zst); - = standard input")
       ->capture_default_str();
   sub->add_option("-o,--output", o.output, "where translations go; - = standard output; a file is FILE.partial until it is complete")
@@ -141,10 +114,7 @@ void add_translate(CLI::App& app) {
   sub->add_option("--source-language", o.source_language,
                   "of documents: code of their language, such as en or pt-BR; default: the model's. auto = lines, or sentences of "
                   "documents, that are clearly in another language than the model translates stay as they are");
-  sub->add_option("--batch-size", o.batch_sentences, "sentences translated at once, at the most")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  add_device_options(*sub, o.compute);
+  add_computing(*sub, o);
   sub->add_option("--parallel.tensor", o.shards,
                   "shards that each layer and vocabulary is cut into, on as many ranks of mpirun: for a model that does not fit one")
       ->check(CLI::Range(1, 1024))
@@ -152,8 +122,7 @@ void add_translate(CLI::App& app) {
   sub->add_flag("--quiet", o.quiet, "no progress and no line about speed on standard error");
   sub->callback([a, most_tokens] {
     a->options.most_tokens_given = most_tokens->count() > 0;
-    a->options.beam_given = a->search.given("beam");
-    a->options.search = [&given = a->search](SearchOptions of_model) { return given.apply(std::move(of_model)); };
+    take_search(a->search, a->options);
     run_translate(a->options);
   });
 }

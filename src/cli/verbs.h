@@ -10,6 +10,7 @@ namespace starling {
 void add_train(CLI::App& app);
 void add_launch(CLI::App& app, std::vector<std::string> behind_dashes);  // the arguments after "--", in which CLI11 would split lists
 void add_translate(CLI::App& app);
+void add_synthesize(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_watch(CLI::App& app);
 void add_doctor(CLI::App& app);

@@ -121,7 +121,10 @@ std::vector<std::vector<Hypothesis>> Translator::draw_batch(Worker& worker, std:
       h.tokens = std::move(samples[b][k]);
       h.length = static_cast<int64_t>(h.tokens.size());
       worker.work.rows += static_cast<int64_t>(options.prefix.size()) + h.length;
-      if (!h.tokens.empty() && h.tokens.back() == vocabulary.end) h.tokens.pop_back();
+      if (!h.tokens.empty() && h.tokens.back() == vocabulary.end) {
+        h.end = vocabulary.end;
+        h.tokens.pop_back();
+      }
       h.log_probabilities = std::move(scores[b][k]);
       h.log_probability = h.score = std::accumulate(h.log_probabilities.begin(), h.log_probabilities.end(), 0.0);
     }

@@ -104,6 +104,8 @@ class Translator {
     double temperature = 1;  // as in SamplingOptions
   };
   void set_sampling(const Sampling& sampling);
+  // The number of lines before the next call's, for samples, as if they had been translated.
+  void set_lines_before(int64_t lines) { lines_before_ = lines; }
   // Lines that are pieces of the vocabularies, with spaces between them, in place of text.
   struct Form {
     bool source_pieces = false, target_pieces = false;

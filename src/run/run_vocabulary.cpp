@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
+#include "base/push_once.h"
+#include "base/quotes.h"
 #include "data/text_stream.h"
 #include "storage/outputs.h"
 #include "text/normalization.h"
@@ -49,6 +52,22 @@ void require_tags(const Config& c, const Vocabulary& source, const std::string& 
   for (const std::string& tag : language_tags(c.languages))
     if (source.id_of(tag) < 0)
       throw ConfigError(fmt::format("{} has no piece {}, the tag for translating into that language; {}", of, tag, mend));
+}
+
+// What stands in front of sources, and for no text: the tags of languages, and those that corpora have.
+std::vector<std::string> symbols_of(const Config& c) {
+  std::vector<std::string> symbols = language_tags(c.languages);
+  for (const CorpusFiles& corpus : c.data.train) {
+    std::istringstream tags(corpus.tag);
+    for (std::string tag; tags >> tag;) {
+      if (tag.find(',') != std::string::npos)
+        throw ConfigError(
+            fmt::format("data.train: a tag of a new vocabulary cannot have a comma, as {} has; name it otherwise", in_quotes(tag)));
+      if (std::find(c.vocab.training.whole.begin(), c.vocab.training.whole.end(), tag) == c.vocab.training.whole.end())
+        push_once(symbols, tag);
+    }
+  }
+  return symbols;
 }
 
 // Whether the file is, or would be, in the run directory.
@@ -106,7 +125,7 @@ Vocabulary open_vocabulary(const Config& c, FileSystem& files, Side side, const 
   files.make_directories(parent_path(path));
   VocabularyOptions options = c.vocab.training;
   options.seed = c.train.seed;
-  if (side != Side::target) options.symbols = language_tags(c.languages);
+  if (side != Side::target) options.symbols = symbols_of(c);
   const CorpusLines lines(c.data, side);
   VocabularyWatch watch;
   watch.say = say;

@@ -13,10 +13,10 @@
 #include "data/line_queue.h"
 #include "data/whole_text.h"
 #include "decode/document_translation.h"
-#include "document/sentences.h"
 #include "formats/file_format.h"
 #include "storage/result_file.h"
 #include "translate/beginnings.h"
+#include "translate/line_translation.h"
 #include "translate/models.h"
 #include "translate/remarks.h"
 
@@ -43,14 +43,6 @@ uint64_t bytes_of(const std::vector<std::string>& inputs) {
     bytes += static_cast<uint64_t>(s.st_size);
   }
   return bytes;
-}
-
-// Takes the lines out that have no letter, and no beginning of a translation.
-std::vector<std::string> take_lines_without_letters(std::vector<std::string>& lines, std::span<const std::string> beginnings) {
-  std::vector<std::string> kept(lines.size());
-  for (size_t i = 0; i < lines.size(); ++i)
-    if (!has_letter(lines[i]) && (beginnings.empty() || beginnings[i].empty())) std::swap(lines[i], kept[i]);
-  return kept;
 }
 
 class FileTranslation {
@@ -119,15 +111,12 @@ class FileTranslation {
 
   void translate(std::vector<std::string> lines) {
     const std::vector<std::string> beginnings = beginnings_.take(lines);
-    const bool texts = !o_.all_lines && !o_.form.source_pieces && !o_.form.target_pieces;
-    const std::vector<std::string> kept = texts ? take_lines_without_letters(lines, beginnings) : std::vector<std::string>(lines.size());
-    auto translations = translator_.translate(lines, beginnings);
+    const bool all = o_.all_lines || o_.form.source_pieces || o_.form.target_pieces;
+    const auto translations = translate_texts(translator_, lines, beginnings, all);
     if (!shards_.first()) return;
     std::string text;
-    for (size_t i = 0; i < lines.size(); ++i) {
-      if (!kept[i].empty()) translations[i].front().text = kept[i];
+    for (size_t i = 0; i < lines.size(); ++i)
       text += translation_lines(translations[i], count_ + static_cast<int64_t>(i), lines[i], translator_, format_);
-    }
     write(text, std::ssize(lines));
     s_.on_stop(output_.stopped(kTranslations, count_));
     if (!beginnings_.wrong().empty()) throw DataError(beginnings_.wrong());

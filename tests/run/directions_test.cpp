@@ -123,5 +123,25 @@ TEST_F(DirectionsTest, TheTagDecidesIntoWhichLanguage) {
   EXPECT_THAT(error<ConfigError>([&] { run_training(third); }), HasSubstr("has no piece >>it<<"));
 }
 
+// Synthetic text has a tag of its own, which a vocabulary that is trained for the run gets as a piece that stands for no text.
+TEST_F(DirectionsTest, ATagOfACorpusIsAPieceOfANewVocabulary) {
+  std::vector<Override> keys = given("tagged", {{"train.max-steps", "1"}});
+  std::erase_if(keys, [](const Override& key) { return key.first.starts_with("data."); });
+  for (const auto& [n, target] : {std::pair{"0", "b"}, {"1", "c"}})
+    keys.insert(keys.end(),
+                {{std::string("data.train.") + n + ".source", path("a")}, {std::string("data.train.") + n + ".target", path(target)}});
+  keys.emplace_back("data.train.1.tag", "<bt> <de>");
+  ASSERT_EQ(run_training(load_run_config("", keys)), 0);
+  const LoadedModel loaded = load_model(*real_file_system(), path("tagged"), DeviceChoice{"f32", 1, "cpu"});
+  const Vocabulary& vocabulary = loaded.description.vocabularies.source();
+  for (const std::string tag : {"<bt>", "<de>"}) {
+    ASSERT_GE(vocabulary.id_of(tag), 0) << tag;
+    EXPECT_THAT(vocabulary.encode(tag + " red"), testing::Not(testing::Contains(vocabulary.id_of(tag)))) << "what is typed is text";
+  }
+  keys.back().second = "a,b";
+  keys.emplace_back("train.output", path("comma"));
+  EXPECT_THAT(error<ConfigError>([&] { run_training(load_run_config("", keys)); }), HasSubstr("cannot have a comma"));
+}
+
 }  // namespace
 }  // namespace starling

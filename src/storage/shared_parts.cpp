@@ -1,0 +1,120 @@
+#include "storage/shared_parts.h"
+
+#include <chrono>
+#include <thread>
+
+#include "base/quotes.h"
+#include "storage/publication.h"
+
+namespace starling {
+namespace {
+
+constexpr const char *kJob = "job", *kParts = "parts", *kWholeLock = "whole.lock";
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+std::unique_ptr<FileLock> wait_for(const std::string& path) {
+  for (;;) {
+    if (auto lock = FileLock::try_acquire(path)) return lock;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+}  // namespace
+
+SharedParts::SharedParts(FileSystem& files, std::string directory, const std::string& job)
+    : files_(files), directory_(without_slashes(std::move(directory))), aside_(aside_path(directory_)) {
+  if (const std::string parent = parent_path(directory_); !files.exists(parent))
+    throw ConfigError(
+        fmt::format("{}: is to be made in {}, which does not exist; make that first", printable(directory_), printable(parent)));
+  if (is_whole(job)) return;
+  const std::string setup = aside_ + ".lock";
+  const auto lock = wait_for(setup);
+  if (is_whole(job)) {
+    files.remove(setup);
+    return;
+  }
+  if (files.exists(aside_)) {
+    if (!files.exists(path(kJob)))
+      throw ConfigError(fmt::format("{}: is in the way, and was not left by an earlier start; move it elsewhere", printable(aside_)));
+    if (files.read_file(path(kJob)) != job)
+      throw ConfigError(
+          fmt::format("{}: was begun with other text, another model or other options; use those again, remove {} to begin "
+                      "anew, or name another directory",
+                      printable(directory_), printable(aside_)));
+  } else {
+    const std::string fresh = aside_ + ".new";  // of a start that ended here
+    files.remove_all(fresh);
+    files.make_directories(join_path(fresh, kParts));
+    files.write_file(join_path(fresh, kJob), job);
+    files.rename(fresh, aside_);
+    files.sync_directory(parent_path(aside_));
+  }
+  files.remove(setup);
+}
+
+bool SharedParts::is_whole(const std::string& job) {
+  if (!files_.exists(directory_)) return false;
+  const std::string made = join_path(directory_, kJob);
+  if (!files_.exists(made) || files_.read_file(made) != job)
+    throw ConfigError(
+        fmt::format("{}: exists already, and was not made by this command; name another directory, or remove it", printable(directory_)));
+  tidy();  // after a process that was ended right after the last step
+  return true;
+}
+
+bool SharedParts::complete() const { return files_.exists(directory_); }
+
+std::string SharedParts::path(int64_t part, const std::string& suffix) const {
+  return join_path(join_path(aside_, kParts), fmt::format("{:06}.{}", part, suffix));
+}
+
+bool SharedParts::done(int64_t part) const { return files_.exists(path(part, "done")); }
+
+std::unique_ptr<FileLock> SharedParts::lock(const std::string& path) const {
+  try {
+    return FileLock::try_acquire(path);
+  } catch (const IoError&) {  // the directory has moved into its place
+    if (complete()) return nullptr;
+    throw;
+  }
+}
+
+std::unique_ptr<FileLock> SharedParts::begin(int64_t part) {
+  if (done(part)) return nullptr;
+  auto mine = lock(path(part, "lock"));
+  if (mine && done(part)) mine.reset();
+  return mine;
+}
+
+void SharedParts::finish(int64_t part, const std::string& note) { files_.replace_file(path(part, "done"), note); }
+
+std::string SharedParts::note(int64_t part) const { return files_.read_file(path(part, "done"), 4096); }
+
+void SharedParts::join(int64_t parts, const std::string& suffix, const std::string& name) {
+  const auto file = files_.create(path(name));
+  for (int64_t part = 0; part < parts; ++part)
+    files_.read_pieces(path(part, suffix), [&](std::span<const std::byte> bytes) { file->write(bytes); });
+  file->sync();
+  file->close();
+}
+
+std::unique_ptr<FileLock> SharedParts::begin_whole() { return lock(path(kWholeLock)); }
+
+void SharedParts::publish() {
+  files_.sync_directory(aside_);
+  files_.rename(aside_, directory_);
+  files_.sync_directory(parent_path(directory_));
+  tidy();
+}
+
+// What only those who make it need.
+void SharedParts::tidy() {
+  files_.remove(join_path(directory_, kWholeLock));
+  files_.remove_all(join_path(directory_, kParts));
+}
+
+}  // namespace starling
