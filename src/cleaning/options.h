@@ -29,7 +29,7 @@ void visit(Visitor& v, CleanOptions& c) {
   v.field("before-training", c.before_training,
           "have `starling train` clean data.train first, into the run's directory (cleaned), and train on what is kept");
   v.field("repair", c.repair, "repair encodings, entities, spaces, composed and look-alike letters before anything is judged");
-  v.field("encoding", c.encoding, "drop pairs with characters that were lost (U+FFFD) or are private");
+  v.field("encoding", c.encoding, "drop pairs with characters that were lost (U+FFFD) or are private, and with bytes that are not UTF-8");
   v.field("max-words", c.max_words, "drop pairs with a side longer than this many words", 0, 1000000);
   v.field("max-characters", c.max_characters, "drop pairs with a side longer than this many characters", 0, 10000000);
   v.field("max-ratio", c.max_ratio,

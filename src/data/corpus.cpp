@@ -120,6 +120,12 @@ PairReader::PairReader(const CorpusFiles& files)
   if (!files.sentence_weights.empty()) weights_.emplace(files.sentence_weights);
 }
 
+void PairReader::take_damaged_lines() {
+  takes_damaged_ = true;
+  first_.mark_invalid_bytes();
+  if (second_) second_->mark_invalid_bytes();
+}
+
 bool next_weight(LineReader& file, float& weight) {
   std::string_view line;
   if (!file.next(line)) return false;
@@ -152,6 +158,11 @@ bool PairReader::next_columns(std::string_view& source, std::string_view& target
   std::string_view line;
   if (!first_.next(line)) return false;
   const auto tabs = std::count(line.begin(), line.end(), '\t');
+  if (takes_damaged_ && tabs != (column_ ? 2 : 1) && first_.line_number() > 1) {
+    source = line;
+    target = {};
+    return true;
+  }
   if (tabs != (column_ ? 2 : 1) && (is_csv(first_.path()) || is_memory(first_.path())))
     throw DataError(fmt::format("{}:{}: {} instead of {}; the table needs a source and a target{}", first_.path(), first_.line_number(),
                                 counted(tabs + 1, "column"), column_ ? "three" : "two", column_ ? ", and links in its third column" : ""));

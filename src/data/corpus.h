@@ -62,6 +62,10 @@ class PairReader {
   /// Opens the files; throws ConfigError, IoError or DataError.
   explicit PairReader(const CorpusFiles& files);
 
+  /// From here on, lines are given as far as they go, for whoever judges them: see LineReader::mark_invalid_bytes(), and of a table a line
+  /// after the first that has other columns is a source without a target.
+  void take_damaged_lines();
+
   /// Gets the next pair, as views valid until the next call; returns false at the end. Throws DataError for everything LineReader refuses,
   /// for sides with unequal numbers of lines (naming both numbers) and for TSV lines without exactly two columns, or three with links.
   bool next(std::string_view& source, std::string_view& target);
@@ -85,6 +89,7 @@ class PairReader {
   LineReader first_;
   std::optional<LineReader> second_, weights_, links_;
   bool column_;  // the links are in the third column
+  bool takes_damaged_ = false;
   float weight_ = 1;
   std::string_view links_line_;
 };

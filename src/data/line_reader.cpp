@@ -261,6 +261,19 @@ std::string not_text(std::string_view line) {
   return "";
 }
 
+// Returns the line with U+FFFD in the place of each NUL and of each byte that is not UTF-8.
+std::string with_marked_bytes(std::string_view line) {
+  std::string marked;
+  while (const auto at = invalid_utf8_offset(line)) {
+    marked += line.substr(0, *at);
+    append_utf8(marked, 0xFFFD);
+    line.remove_prefix(*at + 1);
+  }
+  marked += line;
+  for (size_t at = 0; (at = marked.find('\0', at)) != marked.npos;) marked.replace(at, 1, "\uFFFD");
+  return marked;
+}
+
 // Throws DataError if the content is not text. `inside`: the archive that contains it; "" if none.
 void refuse_foreign(std::string_view head, const std::string& path, const char* inside) {
   std::optional<ForeignFormat> found = foreign_format(head);
@@ -374,7 +387,7 @@ void LineReader::refuse_carriage_returns(std::string_view text) const {
 }
 
 // Checks a line and returns it without carriage return and byte order mark.
-std::string_view LineReader::checked(std::string_view line) const {
+std::string_view LineReader::checked(std::string_view line) {
   const int64_t number = line_number_ + 1;
   if (line.size() > kMaxLineBytes)
     fail(number, fmt::format("the line is longer than {} MiB; is this a text file with one sentence a line?", kMaxLineBytes >> 20));
@@ -385,7 +398,8 @@ std::string_view LineReader::checked(std::string_view line) const {
   const size_t nul = line.find('\0');
   const auto at = invalid_utf8_offset(line);
   if (nul == std::string_view::npos && !at) return line;
-  if (const std::string kind = not_text(line); !kind.empty()) fail(number, kind);
+  if (const std::string kind = not_text(line); !kind.empty() && (number == 1 || !marks_invalid_)) fail(number, kind);
+  if (marks_invalid_) return marked_ = with_marked_bytes(line);
   if (nul != std::string_view::npos)
     fail(number, fmt::format("NUL byte at byte {}; text must not contain any, remove them with: tr -d '\\000'", nul));
   fail(number, fmt::format("invalid UTF-8 at byte {} (0x{:02x}); convert the file, e.g. with: iconv -f LATIN1 -t UTF-8", *at,

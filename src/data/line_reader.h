@@ -41,6 +41,10 @@ class LineReader {
   /// Reads text from another source; errors call it `name`.
   LineReader(const std::string& name, std::unique_ptr<ByteSource> text);
 
+  /// From here on, NUL and what is not UTF-8 become U+FFFD, byte by byte, instead of being refused, but for a first line that is no text at
+  /// all: of a file that is in UTF-16 or binary.
+  void mark_invalid_bytes() { marks_invalid_ = true; }
+
   /// Gets the next line without its line end, valid until the next call; returns false at the end. Throws DataError ("file:line: ...") for
   /// invalid UTF-8, NUL bytes, lines longer than kMaxLineBytes and damaged archives, IoError if reading fails.
   bool next(std::string_view& line);
@@ -53,7 +57,7 @@ class LineReader {
 
  private:
   void fill();
-  std::string_view checked(std::string_view line) const;
+  std::string_view checked(std::string_view line);
   void refuse_carriage_returns(std::string_view text) const;
   [[noreturn]] void fail(int64_t line, const std::string& message) const;
 
@@ -62,7 +66,8 @@ class LineReader {
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;  // unread bytes of buffer_
   int64_t line_number_ = 0;
-  bool at_end_ = false;
+  bool at_end_ = false, marks_invalid_ = false;
+  std::string marked_;  // the last line, if it had such bytes
 };
 
 }  // namespace starling

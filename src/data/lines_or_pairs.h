@@ -17,6 +17,7 @@ class LinesOrPairs {
     else
       pairs_.emplace(corpus);
   }
+  void take_damaged_lines() { pairs_ ? pairs_->take_damaged_lines() : lines_->mark_invalid_bytes(); }
   // Gets the next pair, as views valid until the next call; the target is empty in one language. Throws what PairReader does.
   bool next(std::string_view& source, std::string_view& target) {
     target = {};

@@ -278,8 +278,29 @@ TEST_F(Cleaning, LongLinesBreakOneRule) {
   EXPECT_EQ(report.corpora[0].sample.at(0).source.size(), 2000u + 3);  // an ellipsis has three bytes
 }
 
+// Crawled text has lines that are no text, or too few columns; a text of 16-bit characters has only those.
+TEST_F(Cleaning, DamagedLinesAreDroppedAndCounted) {
+  write("a.tsv", {"Good morning\tGuten Morgen", "Good evening everybody", "A caf\xE9 in town\tEin Caf\xE9 in der Stadt",
+                  "one\tmore\tcolumn", std::string("A \0 in it\tEine \0 darin", 22), "Thank you\tDanke"});
+  const CleanReport report = clean(job({tsv("a.tsv")}));
+  EXPECT_THAT(lines("out/kept.tsv.zst"), ElementsAre("Good morning\tGuten Morgen", "Thank you\tDanke"));
+  EXPECT_THAT(lines("out/dropped.tsv.zst"),
+              ElementsAre("1\t2\tempty\t\tGood evening everybody\t", "1\t3\tencoding\t\tA caf\uFFFD in town\tEin Caf\uFFFD in der Stadt",
+                          "1\t4\tempty\t\tone more column\t", "1\t5\tencoding\t\tA \uFFFD in it\tEine \uFFFD darin"));
+  write("b.tsv", {std::string("\xFF\xFEG\0o\0\n\0", 8)});
+  std::filesystem::remove_all(path("out"));
+  EXPECT_THROW(clean(job({tsv("b.tsv")})), DataError);
+  CleanJob one = job({});
+  one.monolingual = true;
+  one.data.train.emplace_back().source = path("c");
+  write("c", {"Gr\xFC\xDF"
+              "e an alle, die hier sind",
+              "Das ist ein ganzer Satz."});
+  EXPECT_EQ(clean(one).corpora[0].kept, 1) << "the first line too";
+}
+
 TEST_F(Cleaning, LeavesNothingBehindWhenItFails) {
-  write("a.tsv", {"Good morning\tGuten Morgen", "no tab"});
+  write("a.tsv", {"no tab", "Good morning\tGuten Morgen"});
   EXPECT_THROW(clean(job({tsv("a.tsv")})), DataError);
   EXPECT_FALSE(real_file_system()->exists(path("out")));
   EXPECT_FALSE(real_file_system()->exists(path(".tmp-out")));

@@ -211,6 +211,24 @@ TEST(LineReader, TellsBinaryDataFromTextInAnotherEncoding) {
   EXPECT_THAT(refusal(directory.write("be", wide[1])), HasSubstr("iconv -f UTF-16BE"));
 }
 
+TEST(LineReader, MarksInvalidBytesIfAskedTo) {
+  const auto marked = [](const std::string& text) {
+    LineReader reader("text", std::string_view(text));
+    reader.mark_invalid_bytes();
+    std::vector<std::string> lines;
+    for (std::string_view line; reader.next(line);) lines.emplace_back(line);
+    return lines;
+  };
+  EXPECT_THAT(marked("Gr\xfc\xdf"
+                     "e\nok\n\xC3\n\xE2\x82 5\n\xED\xA0\x80\r\n"),
+              ElementsAre("Gr\uFFFD\uFFFD"
+                          "e",
+                          "ok", "\uFFFD", "\uFFFD\uFFFD 5", "\uFFFD\uFFFD\uFFFD"));
+  EXPECT_THAT(marked(std::string("one\n\0\1\2\3\xFF\0\n", 11)), ElementsAre("one", "\uFFFD\1\2\3\uFFFD\uFFFD"));
+  EXPECT_THROW(marked(std::string("\0\1\2\3\xFF\0\n", 7)), DataError) << "a first line of binary data";
+  EXPECT_THROW(marked(std::string(LineReader::kMaxLineBytes + 1, 'a')), DataError);
+}
+
 TEST(LineReader, NamesTheLineAtWhichAnArchiveTears) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("a.gz", test::gzip("one\ntwo\n") + test::gzip("three").substr(0, 12));
