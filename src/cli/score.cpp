@@ -233,6 +233,19 @@ void check_input(const ScoreArguments& a) {
   if (a.pieces && a.alignment) throw ConfigError("--alignment needs text, and --pieces reads pieces; leave out one of the two");
 }
 
+// Has the model of the other direction translate into the language that the first one reads.
+LoadedModel into_reverse(LoadedModel reverse, const Languages& forward) {
+  ModelDescription& d = reverse.description;
+  const auto differ = [](const std::string& a, const std::string& b) {
+    return !a.empty() && !b.empty() && main_language(a) != main_language(b);
+  };
+  if (differ(d.languages.source, forward.target) || differ(d.languages.target, forward.source))
+    throw ConfigError(fmt::format("--reverse {} translates {} into {}, but the other direction of --model is {} into {}; name that model",
+                                  d.directory, d.languages.source, d.languages.target, forward.target, forward.source));
+  d.search = into_language(d.search, d, language_tags(d.languages).empty() ? "" : forward.source);
+  return reverse;
+}
+
 void run_score(const ScoreArguments& a) {
   check_input(a);
   const auto files = real_file_system();
@@ -241,7 +254,7 @@ void run_score(const ScoreArguments& a) {
   };
   LoadedModel loaded = load(a.model);
   std::optional<BothDirections> both;
-  if (!a.reverse.empty()) both.emplace(a, load(a.reverse));
+  if (!a.reverse.empty()) both.emplace(a, into_reverse(load(a.reverse), loaded.description.languages));
   loaded.description.search = into_language(loaded.description.search, loaded.description, a.target_language);
   ResultFile output(a.output);
   const char* const what = "scores";

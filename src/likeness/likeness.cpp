@@ -1,5 +1,7 @@
 #include "likeness/likeness.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "base/ordered_pipeline.h"
@@ -11,7 +13,15 @@ namespace {
 
 constexpr size_t kScoredBlock = 500;  // lines that a thread scores at a time
 
+// Lines of a text that are taken for training, spread evenly.
+struct Spread {
+  int64_t taken = 0, all = 1;
+  bool takes(int64_t line) const { return (line + 1) * taken / all != line * taken / all; }
+  int64_t number(int64_t line) const { return line * taken / all; }  // of a line that is taken, among those
+};
+
 struct ScoredBlock {
+  int64_t first = 0;  // number of its first line
   std::vector<std::pair<std::string, std::string>> lines;
   std::vector<double> scores;
 };
@@ -27,30 +37,29 @@ int64_t count_lines(const CorpusFiles& text, bool one_language) {
 class SideLikeness {
  public:
   SideLikeness(AlignedParts parts, const Vocabulary* vocabulary) : parts_(parts), vocabulary_(vocabulary) {}
-  void add(bool like, std::string_view line) {
-    (like ? like_text_ : other_text_).push_back(numbers_.add(line_parts(line, parts_, vocabulary_)));
-  }
+  // model: of the text that lines are to be like, else 1 or 2, of the text itself.
+  void add(size_t model, std::string_view line) { texts_[model].push_back(numbers_.add(line_parts(line, parts_, vocabulary_))); }
   void train(const std::string& name) {
     const uint32_t words = numbers_.size() + 1;
     if (words > NgramModel::kMostWords)
       throw ConfigError(
           fmt::format("{}: {} different words are too many; score pieces (--vocab), or take a smaller --sample", name, words));
-    like_.emplace(like_text_, words);
-    other_.emplace(other_text_, words);
-    like_text_ = {};
-    other_text_ = {};
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      models_[i].emplace(texts_[i], words);
+      texts_[i] = {};
+    }
   }
-  double score(std::string_view line) const {
+  double score(std::string_view line, size_t other) const {
     const WordIds words = numbers_.known(line_parts(line, parts_, vocabulary_));
-    return (like_->log_probability(words) - other_->log_probability(words)) / static_cast<double>(words.size() + 1);
+    return (models_[0]->log_probability(words) - models_[other]->log_probability(words)) / static_cast<double>(words.size() + 1);
   }
 
  private:
   const AlignedParts parts_;
   const Vocabulary* const vocabulary_;
   PartNumbers numbers_;
-  std::vector<WordIds> like_text_, other_text_;
-  std::optional<NgramModel> like_, other_;
+  std::array<std::vector<WordIds>, 3> texts_;
+  std::array<std::optional<NgramModel>, 3> models_;
 };
 
 class PairLikeness {
@@ -61,26 +70,32 @@ class PairLikeness {
     const int64_t like = count_lines(job.like, job.one_language);
     sampled = std::min({job.sample, lines, like});
     if (sampled == 0) throw ConfigError(fmt::format("{} has no lines; give text", (lines == 0 ? job.text : job.like).name()));
-    read(job.text, lines, false);
-    read(job.like, like, true);
+    text_ = {std::min(2 * sampled, lines), lines};
+    read(job.text, text_, [](int64_t number) { return 1 + static_cast<size_t>(number % 2); });
+    read(job.like, {sampled, like}, [](int64_t) { return size_t{0}; });
     source_.train(job.text.name());
     if (!job.one_language) target_.train(job.text.name());
   }
-  double score(std::string_view s, std::string_view t) const { return source_.score(s) + (job_.one_language ? 0 : target_.score(t)); }
+  double score(int64_t line, std::string_view s, std::string_view t) const {
+    const size_t other = text_.taken > 1 && text_.takes(line) && text_.number(line) % 2 == 0 ? 2 : 1;
+    return source_.score(s, other) + (job_.one_language ? 0 : target_.score(t, other));
+  }
   int64_t lines = 0, sampled = 0;
 
  private:
-  void read(const CorpusFiles& text, int64_t all, bool like) {
+  template <class Model>
+  void read(const CorpusFiles& text, const Spread& spread, Model model) {
     LinesOrPairs reader(text, job_.one_language);
     std::string_view s, t;
     for (int64_t i = 0; reader.next(s, t); ++i) {
-      if ((i + 1) * sampled / all == i * sampled / all) continue;
-      source_.add(like, s);
-      if (!job_.one_language) target_.add(like, t);
+      if (!spread.takes(i)) continue;
+      source_.add(model(spread.number(i)), s);
+      if (!job_.one_language) target_.add(model(spread.number(i)), t);
     }
   }
   const LikenessJob& job_;
   SideLikeness source_, target_;
+  Spread text_;
 };
 
 }  // namespace
@@ -89,18 +104,21 @@ LikenessCounts score_likeness(const LikenessJob& job, const TaskScreen& screen, 
   const PairLikeness models(job);
   TaskProgress progress("domain", screen);
   LinesOrPairs reader(job.text, job.one_language);
-  int64_t done = 0;
+  int64_t read = 0, done = 0;
   run_in_order<ScoredBlock>({.make =
                                  [&](ScoredBlock& block) {
                                    block.lines.clear();
+                                   block.first = read;
                                    std::string_view s, t;
                                    while (block.lines.size() < kScoredBlock && reader.next(s, t)) block.lines.emplace_back(s, t);
+                                   read += std::ssize(block.lines);
                                    return !block.lines.empty();
                                  },
                              .work =
                                  [&](ScoredBlock& block) {
                                    block.scores.clear();
-                                   for (const auto& [s, t] : block.lines) block.scores.push_back(models.score(s, t));
+                                   for (int64_t line = block.first; const auto& [s, t] : block.lines)
+                                     block.scores.push_back(models.score(line++, s, t));
                                  },
                              .take =
                                  [&](ScoredBlock& block) {

@@ -1,5 +1,6 @@
 // How much more like one text a line is than like another, by trigram models of both (Moore and Lewis 2010): the difference of its mean
-// log-probabilities a word, nats. Pairs have the sum of both sides' (Axelrod, He and Gao 2011).
+// log-probabilities a word, nats. Pairs have the sum of both sides' (Axelrod, He and Gao 2011). The text itself has two models, of different
+// lines, so that no line is scored by a model that has seen it there.
 #pragma once
 
 #include <functional>
@@ -20,7 +21,7 @@ struct LikenessJob {
 };
 
 struct LikenessCounts {
-  int64_t lines = 0, sampled = 0;  // of the text; of each of the two that its models are trained on
+  int64_t lines = 0, sampled = 0;  // of the text; that each model is trained on, at most
 };
 
 // Calls `take` with the score of each line or pair of the text, in order. The result does not depend on the number of threads. Throws what

@@ -125,5 +125,32 @@ TEST(Likeness, TellsTextsApart) {
   EXPECT_EQ(i, 2000u);
 }
 
+// Lines that a model was trained on are more probable to it than others like them, so they must not be scored by it.
+TEST(Likeness, LinesOfTheSampleScoreAsOthers) {
+  const OwnDirectory own;
+  std::mt19937 random(7);
+  {
+    std::ofstream text(own.file("text")), like(own.file("like"));
+    for (std::ofstream* file : {&text, &like})
+      for (int i = 0; i < 4000; ++i) {
+        for (int k = 0; k < 6; ++k) *file << "w" << random() % 500 << ' ';
+        *file << '\n';
+      }
+  }
+  LikenessJob job;
+  job.text.source = own.file("text");
+  job.like.source = own.file("like");
+  job.one_language = true;
+  job.sample = 500;  // each model of the text; 1,000 of its 4,000 lines
+  std::vector<double> scores;
+  score_likeness(job, {}, [&](double score) { scores.push_back(score); });
+  double taken = 0, others = 0;
+  for (size_t i = 0; i < scores.size(); ++i) ((i + 1) % 4 == 0 ? taken : others) += scores[i];
+  EXPECT_NEAR(taken / 1000, others / 3000, 0.02);
+  job.text.source = own.file("one");
+  std::ofstream(own.file("one")) << "a line alone\n";
+  score_likeness(job, {}, [&](double score) { EXPECT_TRUE(std::isfinite(score)); });
+}
+
 }  // namespace
 }  // namespace starling
