@@ -1,6 +1,6 @@
 // How much more like one text a line is than like another, by trigram models of both (Moore and Lewis 2010): the difference of its mean
-// log-probabilities a word, nats. Pairs have the sum of both sides' (Axelrod, He and Gao 2011). The text itself has two models, of different
-// lines, so that no line is scored by a model that has seen it there.
+// log-probabilities a word, nats. Pairs have the sum of both sides' (Axelrod, He and Gao 2011). The text itself has two models, of
+// different lines, so that no line is scored by a model that has seen it there.
 #pragma once
 
 #include <functional>
