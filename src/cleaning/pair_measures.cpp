@@ -18,7 +18,8 @@ constexpr int32_t kWhole = 10000;       // 1, in units of kPart
 int32_t parts_of(double value) { return static_cast<int32_t>(std::llround(std::min(value, 1e5) / kPart)); }
 int32_t counted_as(size_t count) { return static_cast<int32_t>(std::min<size_t>(count, 1u << 30)); }
 
-// Returns whether characters were lost, or bytes of other scripts are left as Latin letters that touch letters of theirs: "ÑЃлово", "ãƒ本".
+// Returns whether characters were lost, or bytes of UTF-8 are left as Latin letters: with their second ones, at least twice ("ÐÐ¾ÑÐºÐ²Ð°"),
+// or touching letters of the script that they are of ("ÑЃлово", "ãƒ本").
 bool lost_characters(const JudgedSide& side) {
   constexpr std::pair<std::string_view, std::u32string_view> kFirstBytes[] = {
       {"Cyrl", U"ÐÑ"}, {"Grek", U"ÎÏ"}, {"Arab", U"ØÙ"}, {"Hira", U"ãæåç"}, {"Kana", U"ãæåç"}, {"Hani", U"ãæåç"}, {"Hang", U"ìêëí"}};
@@ -27,9 +28,13 @@ bool lost_characters(const JudgedSide& side) {
     return std::any_of(std::begin(kFirstBytes), std::end(kFirstBytes),
                        [&](const auto& bytes) { return bytes.first == script && is_one_of(c, bytes.second); });
   };
+  constexpr int kFewestPairs = 2;
   const std::u32string& text = side.characters;
+  int byte_pairs = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const char32_t c = text[i];
+    if (is_one_of(c, U"ÂÃÐÑ") && i + 1 < text.size() && text[i + 1] > 0xA0 && text[i + 1] < 0xC0 && ++byte_pairs == kFewestPairs)
+      return true;
     if (c < 0xC0) continue;
     if (c == 0xFFFD || (c >= 0xE000 && c <= 0xF8FF)) return true;
     if (c < 0x100 && ((i > 0 && is_first_byte(c, text[i - 1])) || (i + 1 < text.size() && is_first_byte(c, text[i + 1])))) return true;
@@ -192,7 +197,7 @@ PairMeasures measured(const JudgedSide& s, const JudgedSide& t, const PairKind& 
   const auto [both, one] = std::minmax({repeated(s, o.max_repetitions), repeated(t, o.max_repetitions)});
   m.set(Measure::repeated, one);
   m.set(Measure::both_repeat, both);
-  m.pair.marks.set(Rule::copy, s.letters > 0 && s.copy_key == t.copy_key && has_words(s, 4) && is_no_name(s));
+  m.pair.marks.set(Rule::copy, s.letters > 0 && s.copy_key == t.copy_key && has_words(s, 4) && (is_no_name(s) || is_no_name(t)));
   m.pair.marks.set(Rule::addresses, other_addresses(s, t));
   m.pair.marks.set(Rule::placeholders, variables(s) != variables(t));
   m.pair.marks.set(Rule::markup, other_markup(s, t));

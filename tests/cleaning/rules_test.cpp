@@ -23,6 +23,7 @@ std::string broken(const std::string& source, const std::string& target, const s
 TEST(CleaningRules, EachHasItsPairs) {
   EXPECT_EQ(broken("", "Hallo"), "empty");
   EXPECT_EQ(broken("The caf\ufffd is closed today", "Das Café ist heute geschlossen"), "encoding");
+  EXPECT_EQ(broken("The ÐÐ¾ÑÐºÐ²Ð° office", "Das Büro in Moskau"), "encoding");
   std::string many;
   for (int i = 0; i < 251; ++i) many += "w" + std::to_string(i) + " ";
   EXPECT_EQ(broken(many, "kurz"), "length");
@@ -31,6 +32,8 @@ TEST(CleaningRules, EachHasItsPairs) {
   EXPECT_EQ(broken("12 34 56 78 90 12 34 a", "12 34 56 78 90 12 34 b"), "letters+similar");
   EXPECT_EQ(broken("Привет, как у вас дела?", "Hallo, wie geht es Ihnen?"), "script");
   EXPECT_EQ(broken("The yard is empty today.", "the yard, is empty today", "", ""), "copy");
+  EXPECT_EQ(broken("THE YARD IS EMPTY", "the yard is empty.", "", ""), "copy");
+  EXPECT_EQ(broken("THE YARD IS EMPTY", "THE YARD IS EMPTY", "", ""), "");
   EXPECT_EQ(broken("In 1492 he sailed to the west.", "Im Jahre 1776 segelte er."), "digits");
   EXPECT_EQ(broken("See https://a.example/x for more.", "Mehr unter https://a.example/y."), "addresses");
   EXPECT_EQ(broken("Open %s in {0}", "%s öffnen"), "placeholders");
@@ -55,6 +58,7 @@ TEST(CleaningRules, ShortAndUnusualTextStays) {
                                                       {"He had 2 dogs.", "Er hatte zwei Hunde."},
                                                       {"Ha ha ha!", "Ha ha ha!"},
                                                       {"YouTube", "YouTube"},
+                                                      {"SPAÑA Ñ¿?", "NÃO Ã"},
                                                       {"I", "Ich"},
                                                       {"Undo", "Rückgängig machen"},
                                                       {"Donaudampfschifffahrt", "Donaudampfschifffahrt"},
