@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Spoils 40 % of parallel text in eight ways, 5 % each, and writes it as OUT/dirty.tsv, and the pairs that were left alone as OUT/clean.tsv.
+"""Spoils 40 % of parallel text in eight ways, 5 % each: writes it as OUT/dirty.tsv, and the pairs that were left alone as OUT/clean.tsv.
 Usage: recipes/text/spoil.py SOURCE TARGET OUT"""
 import pathlib, random, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
 import planted_dirt
 
-WAYS = ["another line's target", "half a target", "copied source", "copied target", "swapped sides", "encoding", "markup on one side", "loop"]
+WAYS = ["another line's target", "half a target", "copied source", "copied target", "swapped sides", "encoding", "markup on one side",
+        "loop"]
 
 
 def main():
