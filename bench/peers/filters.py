@@ -12,7 +12,8 @@ def table(path):
 
 
 def rows(path):
-    return [row.split("\t") for row in subprocess.run(["zstd", "-dcq", path], check=True, capture_output=True).stdout.decode().split("\n")[:-1]]
+    text = subprocess.run(["zstd", "-dcq", path], check=True, capture_output=True).stdout.decode()
+    return [row.split("\t") for row in text.split("\n")[:-1]]
 
 
 def cleaned(starling, pairs):
