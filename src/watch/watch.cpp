@@ -33,6 +33,11 @@ constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'";
 
+// The page of a cleaning has its scripts, but nothing of this server's: it may be anybody's.
+constexpr const char* kCleaningPolicy =
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+constexpr std::string_view kCleaningPath = "/cleaning/";
+
 HttpResponse plain(int status, const std::string& text) { return {status, text + "\n", "text/plain; charset=utf-8", {}}; }
 
 // The host of "HOST:PORT" or "HOST", in lower case.
@@ -150,6 +155,17 @@ HttpResponse WatchPages::answer(const HttpRequest& request) const {
       if (name == "since") std::from_chars(value.data(), value.data() + value.size(), since);
     return {200, view->changes(since), "application/json", {{"Cache-Control", "no-store"}}};
   }
+  if (path.starts_with(kCleaningPath)) {
+    size_t number = 0;
+    const char *begin = path.data() + kCleaningPath.size(), *end = path.data() + path.size();
+    const auto read = std::from_chars(begin, end, number);
+    const auto page = read.ec == std::errc() && read.ptr == end ? view->cleaning(number) : nullptr;
+    if (!page) return plain(404, "there is no such cleaning, or its page cannot be read");
+    return {200,
+            *page,
+            "text/html; charset=utf-8",
+            {{"Content-Security-Policy", kCleaningPolicy}, {"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-store"}}};
+  }
   if (path == "/metrics") return {200, view->metrics(), "text/plain; version=0.0.4; charset=utf-8", {}};
   return plain(404, "there is the page at /, its data at /data.json, and metrics for Prometheus at /metrics");
 }
@@ -158,7 +174,8 @@ void watch(const WatchOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);
   WatchedRuns runs(options.runs);
   WatchPages pages(options);
-  const size_t count = runs.size();
+  std::string what = counted(runs.size(), "run");
+  if (runs.cleanings() > 0) what += " and " + counted(runs.cleanings(), "cleaning");
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);  // ignored under nohup; a blocked signal would be seen all the same
   const bool outlives_terminal = hangup.sa_handler == SIG_IGN;
@@ -172,8 +189,8 @@ void watch(const WatchOptions& options) {
         return HttpServer::Cancel();
       },
       [](const HttpRequest&, int status, const std::string& why) { return plain(status, why); });
-  tell("watching {} at http://{}:{}{}/; Ctrl-C ends it\n", counted(static_cast<int64_t>(count), "run"),
-       options.listen.substr(0, options.listen.rfind(':')), http.port(), options.prefix);
+  tell("watching {} at http://{}:{}{}/; Ctrl-C ends it\n", what, options.listen.substr(0, options.listen.rfind(':')), http.port(),
+       options.prefix);
   for (int signal = 0; signal != SIGTERM && signal != SIGINT && (signal != SIGHUP || outlives_terminal);
        signal = signals.wait(kTickNanoseconds))
     http.watch();

@@ -29,11 +29,23 @@ constexpr size_t kMostEntries = 100'000;  // in all directories that are looked 
 double now_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 // Returns whether a run has begun there; its log exists before its first record.
-bool is_run(const fs::path& path) { return is_regular_file(path / "events.jsonl") || is_regular_file(path / "train.log"); }
+bool is_run(const fs::path& path) {
+  return is_regular_file((path / "events.jsonl").string()) || is_regular_file((path / "train.log").string());
+}
 
-// Adds the runs below a path. entries: that may still be looked at.
-void find_runs(const fs::path& path, int depth, const Look& look, size_t& entries, std::vector<fs::path>& found) {
-  if (is_run(path)) return found.push_back(path);
+struct Found {
+  std::vector<fs::path> runs, cleanings;
+};
+
+// Adds the runs and cleanings below a path. entries: that may still be looked at.
+void find_runs(const fs::path& path, int depth, const Look& look, size_t& entries, Found& found) {
+  if (is_run(path)) {
+    found.runs.push_back(path);
+    for (const fs::path& cleaned : {path / "cleaned", aside_of(path / "cleaned")})
+      if (is_cleaning(cleaned)) found.cleanings.push_back(cleaned);
+    return;
+  }
+  if (is_cleaning(path)) return found.cleanings.push_back(path);
   if (depth == 0) return;
   std::error_code error;
   std::vector<fs::path> below;
@@ -66,6 +78,13 @@ std::vector<std::string> short_names(const std::vector<fs::path>& paths) {
   return names;
 }
 
+std::vector<fs::path> first_different(const std::vector<fs::path>& paths) {
+  std::vector<fs::path> different;
+  for (const fs::path& path : paths)
+    if (std::find(different.begin(), different.end(), path) == different.end() && different.size() < kMostRuns) different.push_back(path);
+  return different;
+}
+
 // Texts of a run may have any bytes.
 std::string json_text(const nlohmann::json& json) { return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
 
@@ -81,20 +100,21 @@ std::string label(const std::string& text) {
 WatchedRuns::WatchedRuns(std::vector<std::string> paths) : paths_(std::move(paths)) {
   for (const std::string& path : paths_) {
     std::error_code error;
+    if (fs::is_directory(aside_of(fs::path(path)), error)) continue;  // it is being made
     if (!fs::exists(path, error)) throw ConfigError(fmt::format("{}: does not exist; name the directories of runs (train.output)", path));
     if (!fs::is_directory(path, error)) throw ConfigError(fmt::format("{}: is not a directory; name the directories of runs", path));
   }
   find({});
-  if (runs_.empty())
+  if (runs_.empty() && cleanings_.empty())
     throw ConfigError(
         fmt::format("{}: there is no run in it (no events.jsonl, up to {} levels below); name the directory of a run, "
-                    "which train.output names",
+                    "which train.output names, or of a cleaning",
                     paths_[0], kDepth));
 }
 
 void WatchedRuns::find(const Look& look) {
   found_at_ = steady_seconds();
-  std::vector<fs::path> found;
+  Found found;
   size_t entries = kMostEntries;
   for (const std::string& path : paths_) {
     fs::path plain = fs::path(path).lexically_normal();
@@ -102,11 +122,11 @@ void WatchedRuns::find(const Look& look) {
     if (plain == "." || plain == "..") plain = fs::absolute(plain).lexically_normal();
     if (!plain.has_filename()) plain = plain.parent_path();
     find_runs(plain, kDepth, look, entries, found);
+    if (const fs::path aside = aside_of(plain); is_cleaning(aside)) found.cleanings.push_back(aside);
   }
   if (look.over()) return;  // what was found so far is not all
-  std::vector<fs::path> different;
-  for (const fs::path& path : found)
-    if (std::find(different.begin(), different.end(), path) == different.end() && different.size() < kMostRuns) different.push_back(path);
+  take_cleanings(found.cleanings);
+  const std::vector<fs::path> different = first_different(found.runs);
   bool same = different.size() == runs_.size();
   for (size_t i = 0; same && i < runs_.size(); ++i) same = runs_[i].record.directory() == different[i].string();
   if (same) return;
@@ -121,6 +141,15 @@ void WatchedRuns::find(const Look& look) {
       runs.push_back({names[i], RunRecord(different[i].string()), revision_, "", nullptr});
   }
   runs_ = std::move(runs);
+}
+
+void WatchedRuns::take_cleanings(const std::vector<fs::path>& found) {
+  std::vector<WatchedCleaning> cleanings;
+  for (const fs::path& path : first_different(found)) {
+    const auto known = std::find_if(cleanings_.begin(), cleanings_.end(), [&](const auto& c) { return c.directory() == path; });
+    cleanings.push_back(known != cleanings_.end() ? std::move(*known) : WatchedCleaning(path.string()));
+  }
+  cleanings_ = std::move(cleanings);
 }
 
 void WatchedRuns::refresh(Look& look) {
@@ -140,6 +169,8 @@ void WatchedRuns::refresh(Look& look) {
     run.state = state;
   }
   ++first_;
+  for (WatchedCleaning& cleaning : cleanings_)
+    if (!look.over()) cleaning.refresh(look);
   make_view(now);
 }
 
@@ -157,6 +188,11 @@ void WatchedRuns::make_view(double now) {
     }
     view->runs_.push_back({json_text(run.name), run.revision, run.json});
   }
+  std::vector<fs::path> places;
+  for (const WatchedCleaning& cleaning : cleanings_) places.emplace_back(cleaning.directory());
+  const std::vector<std::string> names = short_names(places);
+  for (size_t i = 0; i < cleanings_.size(); ++i)
+    view->cleanings_.push_back({json_text({{"name", names[i]}, {"under_way", cleanings_[i].under_way()}}), cleanings_[i].page()});
   view->revision_ = revision_;
   view->now_ = iso_time(std::chrono::system_clock::now());
   view->metrics_ = metrics();
@@ -170,8 +206,11 @@ std::string RunsView::changes(int64_t since) const {
     names.push_back(run.name);
     if (run.revision > since || since > revision_) runs.emplace_back(*run.json);  // a later revision is of a server before this one
   }
-  return fmt::format(R"({{"revision":{},"version":{},"now":"{}","panels":{},"names":[{}],"runs":[{}]}})", revision_, json_text(kVersion),
-                     now_, json_text(panels()), fmt::join(names, ","), fmt::join(runs, ","));
+  std::vector<std::string_view> cleanings;
+  for (const Cleaning& cleaning : cleanings_) cleanings.emplace_back(cleaning.json);
+  return fmt::format(R"({{"revision":{},"version":{},"now":"{}","panels":{},"names":[{}],"cleanings":[{}],"runs":[{}]}})", revision_,
+                     json_text(kVersion), now_, json_text(panels()), fmt::join(names, ","), fmt::join(cleanings, ","),
+                     fmt::join(runs, ","));
 }
 
 std::string WatchedRuns::metrics() const {

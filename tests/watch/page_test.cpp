@@ -77,6 +77,19 @@ class WatchPageTest : public test::RunDirectories {
   std::optional<test::Browser> browser_;
 };
 
+TEST_F(WatchPageTest, LinksThePagesOfCleanings) {
+  append("good/cleaned/report.html",
+         "<!doctype html><title>Cleaned</title><p id=text>before</p><script>text.textContent = 'kept'</script>");
+  append("good/cleaned/clean.json", "{}");
+  runs_.emplace(std::vector<std::string>{root_});
+  open();
+  ASSERT_TRUE(browser_->becomes_true("!document.querySelector('#cleanings').hidden"));
+  EXPECT_EQ(text("#cleanings"), "Cleaned text: cleaned");
+  browser_->value("document.querySelector('#cleanings a').click()");
+  ASSERT_TRUE(browser_->becomes_true("document.title === 'Cleaned'"));
+  EXPECT_EQ(text("#text"), "kept") << "its scripts work";
+}
+
 TEST_F(WatchPageTest, ShowsRunsChartsRanksSentencesAndLog) {
   open();
   const std::string table = text("#rows");

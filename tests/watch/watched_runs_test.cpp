@@ -55,6 +55,43 @@ TEST_F(WatchedRunsTest, RefusesWhatIsNoRun) {
   EXPECT_THAT(refusal({path("empty")}), HasSubstr("there is no run in it"));
 }
 
+TEST_F(WatchedRunsTest, PassesOnThePagesOfCleanings) {
+  report("all/run", 1, 1);
+  append("all/run/cleaned/report.html", "<p>of a run");
+  append("all/run/cleaned/clean.json", "{}");
+  append("all/.tmp-crawl/report.html", "<p>half");
+  append("all/.tmp-crawl/judged/00000.pairs", "");
+  append("all/other/report.html", "<p>of somebody else");  // no cleaning
+  append("secret", "<p>mine");
+  append("all/linked/clean.json", "{}");
+  std::filesystem::create_symlink(path("secret"), path("all/linked/report.html"));
+  WatchedRuns runs({path("all")});
+  refresh(runs);
+  EXPECT_EQ(changes(runs, 0)["cleanings"],
+            (Json{{{"name", ".tmp-crawl"}, {"under_way", true}}, {{"name", "cleaned"}, {"under_way", false}}}));
+  WatchPages pages({.runs = {}, .names = {}});
+  pages.show(runs.view());
+  EXPECT_EQ(get(pages, "/cleaning/0").body, "<p>half");
+  const HttpResponse page = get(pages, "/cleaning/1");
+  EXPECT_EQ(page.body, "<p>of a run");
+  EXPECT_THAT(page.headers, testing::Contains(testing::Pair("Content-Security-Policy", testing::StartsWith("sandbox allow-scripts;"))));
+  for (const char* none : {"/cleaning/2", "/cleaning/", "/cleaning/x", "/cleaning/-1", "/cleaning/99999999999999999999", "/cleaning/1x"})
+    EXPECT_EQ(get(pages, none).status, 404) << none;
+  append("all/.tmp-crawl/report.html", " and more");
+  refresh(runs);
+  pages.show(runs.view());
+  EXPECT_EQ(get(pages, "/cleaning/0").body, "<p>half and more");
+  std::filesystem::remove(path("all/.tmp-crawl/report.html"));
+  refresh(runs);
+  pages.show(runs.view());
+  EXPECT_EQ(get(pages, "/cleaning/0").status, 404);
+  // A cleaning alone, by the name that it will have.
+  append("all/.tmp-crawl/report.html", "<p>again");
+  WatchedRuns alone({path("all/crawl")});
+  EXPECT_EQ(alone.size(), 0u);
+  EXPECT_EQ(alone.cleanings(), 1u);
+}
+
 TEST_F(WatchedRunsTest, SendsWhatHasChangedOnly) {
   report("a", 1, 1);
   report("b", 1, 1);
