@@ -47,7 +47,7 @@ Aligner::Aligner(std::span<const NumberedPair> text, const AlignerOptions& optio
     if (told) told(s);
   }
   model_ = options.model;
-  table_.finish();
+  table_.finish(options.slips);
 }
 
 Aligner::Aligner(TranslationTable table, double tension, const JumpDistribution& jumps, const AlignerOptions& options)

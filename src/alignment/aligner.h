@@ -25,7 +25,7 @@ struct AlignerOptions {
   double tension = 4;                 // of the diagonal prior, at first
   bool optimize_tension = true;
   double alpha = 0.01;  // of the Dirichlet prior of t(.|e); 0: none
-  bool slips = false;   // compute the tension as fast_align does, with two positions mistaken, to get its numbers
+  bool slips = false;   // to get fast_align's numbers: its tension, with two positions mistaken, and every probability, however small
   int threads = 1;
 };
 

@@ -14,7 +14,6 @@ namespace {
 constexpr std::string_view kMagic = "starling-lexicon-2", kForward = "forward", kReverse = "reverse", kTension = "tension";
 constexpr std::array<std::string_view, 2> kJumps{"jump", "start"};  // as in JumpCounts
 constexpr std::array<int64_t, 2> kFirstWidths{-kWidestJump, 1};     // a sentence begins at position 1 or later
-constexpr float kLeastWritten = 1e-6f;
 
 void write_direction(ZstdWriter& file, std::string_view name, AlignmentModel model, const Aligner& aligner,
                      const std::vector<std::string_view>& sources, const std::vector<std::string_view>& targets) {
@@ -25,7 +24,7 @@ void write_direction(ZstdWriter& file, std::string_view name, AlignmentModel mod
   const WordPairs& pairs = aligner.table().pairs();
   for (uint32_t s = 0; s < pairs.sources(); ++s)
     for (size_t place = pairs.begin(s); place < pairs.end(s); ++place)
-      if (const auto p = static_cast<float>(aligner.table().at_place(place)); p >= kLeastWritten)
+      if (const auto p = static_cast<float>(aligner.table().at_place(place)); p >= TranslationTable::kLeastKept)
         file.write(fmt::format("{}\t{}\t{}\t{}\n", name, sources[s], targets[pairs.target(place)], p));
 }
 

@@ -27,7 +27,7 @@ struct Lexicon {
 //   forward  house    Haus   0.75        t(Haus | house); an empty source is the null word
 //   reverse  Haus     house  0.8
 //
-// Probabilities below 1e-6 are left out. Throws IoError.
+// Probabilities below TranslationTable::kLeastKept are left out. Throws IoError.
 void write_lexicon(const Lexicon& lexicon, FileSystem& files, const std::string& path);
 
 // Reads what write_lexicon() wrote; `options` are the aligners' but for the model. Throws IoError, and DataError (file:line) for other

@@ -24,6 +24,13 @@ void TranslationTable::clear_counts() {
   for (auto& c : counts_) c.store(0, std::memory_order_relaxed);
 }
 
+void TranslationTable::finish(bool all) {
+  std::vector<std::atomic<uint64_t>>().swap(counts_);
+  if (all) return;
+  for (float& p : probabilities_)
+    if (p < kLeastKept) p = static_cast<float>(kFirst);
+}
+
 void TranslationTable::maximize(double alpha) {
   probabilities_.resize(pairs_.size());
   for (uint32_t e = 0; e < pairs_.sources(); ++e) {

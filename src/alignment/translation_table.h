@@ -12,6 +12,8 @@ namespace starling {
 
 class TranslationTable {
  public:
+  static constexpr float kLeastKept = 1e-6f;
+
   // Of the pairs of a text, all equally probable.
   explicit TranslationTable(std::span<const NumberedPair> text) : pairs_(text), counts_(pairs_.size()) {}
   // What another table has learnt.
@@ -33,12 +35,13 @@ class TranslationTable {
   void clear_counts();
   // Takes the probabilities from the counts, by a Dirichlet prior of that alpha (variational Bayes), or if it is 0 as they are.
   void maximize(double alpha);
-  // Frees the counts when training is over.
-  void finish() { std::vector<std::atomic<uint64_t>>().swap(counts_); }
+  // When training is over: frees the counts, and unless `all` are kept makes probabilities below kLeastKept those of pairs that were never
+  // seen, so that files need not have them.
+  void finish(bool all);
 
  private:
   static constexpr double kUnit = 4294967296.;  // of a count
-  static constexpr double kFirst = 1e-9;        // every t in the first iteration
+  static constexpr double kFirst = 1e-9f;       // every t in the first iteration
   static constexpr double kLeast = 1e-30;       // of a probability that is learnt; a float holds it
 
   WordPairs pairs_;
