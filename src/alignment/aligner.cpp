@@ -19,7 +19,7 @@ AlignmentModel model_of(const AlignerOptions& options, int index) {
 
 }  // namespace
 
-// Sums of a block of the text.
+// Sums of a block of the text. Those of all blocks are added in order, whichever thread made them.
 struct Aligner::Pass {
   double log_likelihood = 0, null = 0, feature = 0;
   int64_t words = 0;

@@ -119,7 +119,8 @@ void add_align(CLI::App& app) {
       ->check(CLI::IsMember(std::vector<std::string>(kModels.begin(), kModels.end())))
       ->default_str(kModels.front())
       ->excludes(load);
-  verb->add_option("--iterations", job.aligner.iterations, "passes over these pairs, the last of which only aligns")
+  verb->add_option("--iterations", job.aligner.iterations,
+                   "passes over these pairs, the last of which only aligns; of the others the hmm's first half trains diagonal")
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();
   verb->add_flag("--as-fast-align", job.aligner.slips, "compute the prior's tension with fast_align's slips, to get its numbers");
