@@ -12,7 +12,7 @@ seeds=("${@:2}")
 mkdir -p "$out"
 text=$out/text
 [[ -d $text ]] || "$starling" demo-corpus --output "$text"
-[[ -f $out/train.links ]] || "$starling" align --quiet --model1 --source "$text/train.en" --target "$text/train.de" -o "$out/train.links"
+[[ -f $out/train.links ]] || "$starling" align --quiet --source "$text/train.en" --target "$text/train.de" -o "$out/train.links"
 head -n 50 "$text/test.en" >"$out/gold.en"
 head -n 50 "$text/test.de" >"$out/gold.de"
 for seed in "${seeds[@]}"; do

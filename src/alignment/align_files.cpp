@@ -45,6 +45,7 @@ class Directions {
       return;
     }
     lexicon_.parts = job.parts;
+    lexicon_.model = job.aligner.model;
     std::vector<NumberedPair> text;
     PairReader reader(job.text);
     std::string_view s, t;
@@ -58,14 +59,15 @@ class Directions {
     if (text.empty()) throw ConfigError(fmt::format("{}: has no pair with words on both sides; give text to align", job.text.name()));
     const auto told = [&](const char* direction) {
       return [&say, direction, i = 0](const AlignerStatistics& statistics) mutable {
-        say(fmt::format("{}, iteration {}: {:.4f} bits a word, {:.1f} % without a partner, tension {:.3f}", direction, ++i, statistics.bits,
-                        100 * statistics.null_share, statistics.tension));
+        const bool diagonal = statistics.model == AlignmentModel::diagonal;
+        say(fmt::format("{}, iteration {}, {}: {:.4f} bits a word, {:.1f} % without a partner{}", direction, ++i, statistics.model,
+                        statistics.bits, 100 * statistics.null_share, diagonal ? fmt::format(", tension {:.3f}", statistics.tension) : ""));
       };
     };
     if (job.symmetrisation != Symmetrisation::reverse) lexicon_.forward.emplace(text, job.aligner, told("forward"));
     for (NumberedPair& pair : text) std::swap(pair.source, pair.target);
     if (job.symmetrisation != Symmetrisation::forward) lexicon_.reverse.emplace(text, job.aligner, told("reverse"));
-    if (!job.save.empty()) write_lexicon(lexicon_, job.aligner.diagonal, *real_file_system(), job.save);
+    if (!job.save.empty()) write_lexicon(lexicon_, *real_file_system(), job.save);
   }
 
   void align(AlignedBlock::Pair& pair) const {

@@ -21,7 +21,7 @@ struct AlignArguments {
   AlignJob job;
   std::string output = "-", scores, vocabulary, source_vocabulary, target_vocabulary;
   int threads = 0;
-  bool model1 = false, quiet = false;
+  bool quiet = false;
 };
 
 void run_align(AlignArguments& a) {
@@ -53,7 +53,8 @@ void run_align(AlignArguments& a) {
   } else if (!a.source_vocabulary.empty() || !a.target_vocabulary.empty()) {
     throw ConfigError("--vocab is for --parts pieces; add that, or leave --vocab out");
   }
-  a.job.aligner.diagonal = !a.model1;
+  if (a.job.aligner.slips && a.job.aligner.model != AlignmentModel::diagonal)
+    throw ConfigError("--as-fast-align is for the training of fast_align's model; add --model diagonal, or leave it out");
   a.job.aligner.threads = a.threads > 0 ? a.threads : usable_cores();
   ResultFile links(a.output), scores(a.scores.empty() ? "-" : a.scores);
   const StopNote note("stopped: the links are not complete; the same command begins again");
@@ -110,11 +111,18 @@ void add_align(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str();
   verb->add_option("--save", job.save, "also write what was learnt, a Zstandard archive: which words translate which");
-  verb->add_option("--load", job.load, "align by what --save wrote, without training");
-  verb->add_option("--iterations", job.aligner.iterations, "passes over these pairs, the last of which only aligns")
+  CLI::Option* const load = verb->add_option("--load", job.load, "align by what --save wrote, without training");
+  constexpr auto kModels = words(AlignmentModel{});
+  verb->add_option_function<std::string>(
+          "--model", [a](const std::string& word) { a->job.aligner.model = from_word<AlignmentModel>(word); },
+          "what is trained: the HMM, fast_align's model 2 with a prior for the diagonal, or IBM model 1")
+      ->check(CLI::IsMember(std::vector<std::string>(kModels.begin(), kModels.end())))
+      ->default_str(kModels.front())
+      ->excludes(load);
+  verb->add_option("--iterations", job.aligner.iterations,
+                   "passes over these pairs, the last of which only aligns; of the others the hmm's first half trains diagonal")
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();
-  verb->add_flag("--model1", a->model1, "IBM model 1, without fast_align's prior for the diagonal");
   verb->add_flag("--as-fast-align", job.aligner.slips, "compute the prior's tension with fast_align's slips, to get its numbers");
   verb->add_option("--threads", a->threads, "0 = all cores this process may use; they do not change the links")->check(CLI::Range(0, 4096));
   verb->add_flag("--quiet", a->quiet, "say nothing but errors");

@@ -40,7 +40,7 @@ struct TinyText {
 AlignerOptions options_of(const std::string& run) {
   AlignerOptions o;
   o.slips = true;
-  o.diagonal = run.starts_with("diagonal") || run.starts_with("full");
+  o.model = run.starts_with("model1") ? AlignmentModel::model1 : AlignmentModel::diagonal;
   o.optimize_tension = run.starts_with("full");
   o.alpha = run.ends_with("vb") || run.starts_with("full") ? 0.01 : 0;
   o.null_word = run != "model1-nonull";
@@ -159,14 +159,21 @@ TEST(AlignerThreads, ChangeNothing) {
   TinyText text;
   std::vector<NumberedPair> many;
   for (int i = 0; i < 200; ++i) many.insert(many.end(), text.pairs.begin(), text.pairs.end());
-  AlignerOptions o;
-  std::vector<double> likelihoods[2];
-  for (const int threads : {1, 3}) {
-    o.threads = threads;
-    const auto keep = [&](const AlignerStatistics& s) { likelihoods[threads / 2].push_back(s.log_likelihood); };
-    keep(Aligner(many, o, keep).statistics(many));
+  for (const AlignmentModel model : {AlignmentModel::hmm, AlignmentModel::diagonal, AlignmentModel::model1}) {
+    AlignerOptions o;
+    o.model = model;
+    std::vector<double> numbers[2];
+    for (const int threads : {1, 4}) {
+      o.threads = threads;
+      std::vector<double>& all = numbers[threads / 4];
+      const auto keep = [&](const AlignerStatistics& s) { all.push_back(s.log_likelihood); };
+      Aligner aligner(many, o, keep);
+      keep(aligner.statistics(many));
+      for (size_t place = 0; place < aligner.table().pairs().size(); ++place) all.push_back(aligner.table().at_place(place));
+      for (const JumpWidths& w : aligner.jumps().weights) all.insert(all.end(), w.begin(), w.end());
+    }
+    EXPECT_EQ(numbers[0], numbers[1]);
   }
-  EXPECT_EQ(likelihoods[0], likelihoods[1]);
 }
 
 TEST(AlignerText, EmptySidesAndUnknownWords) {

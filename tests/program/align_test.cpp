@@ -20,24 +20,29 @@ TEST_F(AlignVerb, WritesLinksThatTrainingReads) {
     a += fmt::format("a{} a{} a{}\n", x, y, z), b += fmt::format("b{} b{} b{}\n", z, y, x);
   }
   write("a", a), write("b", b);
-  ShellOutcome o = call("align --source a --target b --model1 -o links --scores scores --iterations 10");
+  ShellOutcome o = call("align --source a --target b --model model1 -o links --scores scores --iterations 10");
   ASSERT_EQ(o.status, 0) << o.text;
   EXPECT_THAT(o.text, HasSubstr("trained on 300 pairs"));
-  ASSERT_EQ(call("align --source a --target b --model1 --iterations 10 --quiet --threads 1 -o again").text, "");
+  ASSERT_EQ(call("align --source a --target b --model model1 --iterations 10 --quiet --threads 1 -o again").text, "");
   const auto files = real_file_system();
   EXPECT_EQ(files->read_file(path("links")), files->read_file(path("again")));
   EXPECT_THAT(files->read_file(path("links")), HasSubstr("0-2 1-1 2-0\n0-2 1-1 2-0\n0-2 1-1 2-0\n"));
   const std::string scores = files->read_file(path("scores"));
   EXPECT_EQ(std::count(scores.begin(), scores.end(), '\n'), 300);
-  ASSERT_EQ(call("align --source a --target b --model1 --iterations 10 --quiet --save lexicon.zst -o again").text, "");
+  ASSERT_EQ(call("align --source a --target b --model model1 --iterations 10 --quiet --save lexicon.zst -o again").text, "");
   o = call("align --source a --target b --load lexicon.zst -o loaded");
   EXPECT_THAT(o.text, HasSubstr("by what lexicon.zst has learnt"));
   EXPECT_EQ(files->read_file(path("links")), files->read_file(path("loaded")));
   // With the prior for the diagonal, which the file must say, the links are others.
-  ASSERT_EQ(call("align --source a --target b --iterations 3 --quiet --save diagonal.zst -o with-prior").text, "");
-  ASSERT_EQ(call("align --source a --target b --quiet --load diagonal.zst -o loaded").text, "");
-  EXPECT_EQ(files->read_file(path("with-prior")), files->read_file(path("loaded")));
-  EXPECT_NE(files->read_file(path("with-prior")), files->read_file(path("links")));
+  for (const char* model : {"diagonal", "hmm"}) {
+    ASSERT_EQ(call(fmt::format("align --source a --target b --model {0} --iterations 3 --quiet --save {0}.zst -o {0}", model)).text, "");
+    ASSERT_EQ(call(fmt::format("align --source a --target b --quiet --load {}.zst -o loaded", model)).text, "");
+    EXPECT_EQ(files->read_file(path(model)), files->read_file(path("loaded"))) << model;
+    EXPECT_NE(files->read_file(path(model)), files->read_file(path("links"))) << model;
+  }
+  EXPECT_NE(files->read_file(path("diagonal")), files->read_file(path("hmm")));
+  EXPECT_THAT(call("align --source a --target b --as-fast-align -o x").text, HasSubstr("add --model diagonal"));
+  EXPECT_THAT(call("align --source a --target b --load lexicon.zst --model hmm -o x").text, HasSubstr("--load excludes --model"));
   EXPECT_THAT(call("align --source a --target b --load lexicon.zst --parts spaces -o x").text, HasSubstr("--parts words; give that"));
   EXPECT_THAT(call("align --source a --target b --load a -o x").text, HasSubstr("a:1: is no lexicon; name a file that"));
   EXPECT_THAT(call("align --source a --target b --save ./links -o links").text, HasSubstr("--save needs a file of its own"));
