@@ -87,7 +87,7 @@ class Chooser {
     scores_.write(names + "\n");
   }
 
-  // Takes the pair of the next number; `first`: the number of the pair that a duplicate equals.
+  // Takes the pair of the next number; `first`: the number of the pair that a duplicate or a near-copy is one of.
   void take(JudgedPair& pair, uint32_t first) {
     open_until(pair.corpus);
     CorpusCleaning& corpus = report_.corpora[pair.corpus];
@@ -115,7 +115,8 @@ class Chooser {
       add_example(corpus.examples[r], pair, alone);
     }
     dropped_.write(fmt::format("{}\t{}\t{}\t{}\t{}\n", pair.corpus + 1, pair.line, pair.broken.text(),
-                               pair.broken.has(Rule::duplicate) ? place_of(first) : "", both_sides(pair)));
+                               pair.broken.has(Rule::duplicate) || pair.broken.has(Rule::near_copy) ? place_of(first) : "",
+                               both_sides(pair)));
   }
 
   void close() {
