@@ -71,7 +71,9 @@ std::vector<uint32_t> shingles(const JudgedSide& side) {
     for (size_t i = 0; i < word.size(); ++i) {
       const char32_t c = word[i];
       const bool goes_on = maker.in_number() && i + 1 < word.size() && is_digit(word[i + 1]);  // 1,234.5 is one number
-      if (is_digit(c))
+      if (c >= 'a' && c <= 'z')                                                                // most are
+        maker.letter(c);
+      else if (is_digit(c))
         maker.digit();
       else if (divides_words(c) && !goes_on)
         maker.end_word();
