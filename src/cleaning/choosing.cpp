@@ -29,7 +29,7 @@ struct KeptFiles {
 class Sample {
  public:
   explicit Sample(size_t size) : size_(size) {}
-  void offer(uint32_t number, const JudgedPair& pair) {
+  void offer(uint32_t number, const JudgedPair& pair, const std::string& of) {
     const uint64_t hash = hash64(std::as_bytes(std::span(&number, 1)));
     if (chosen_.size() == size_) {
       if (hash >= highest_.top()) return;
@@ -39,6 +39,7 @@ class Sample {
     highest_.push(hash);
     const auto at =
         chosen_.emplace(hash, std::pair(number, SampledPair{pair, CopyKeys(JudgedSide(pair.source), JudgedSide(pair.target))})).first;
+    at->second.second.of = of;
     for (std::string* side : {&at->second.second.source, &at->second.second.target}) *side = shortened(*side, kShownBytes);
   }
   std::vector<SampledPair> in_order() {
@@ -56,8 +57,8 @@ class Sample {
   std::map<uint64_t, std::pair<uint32_t, SampledPair>> chosen_;  // by hash
 };
 
-void add_example(std::vector<CleanExample>& examples, const JudgedPair& pair, bool alone) {
-  CleanExample example{pair.line, shortened(pair.source, kShownBytes), shortened(pair.target, kShownBytes), alone};
+void add_example(std::vector<CleanExample>& examples, const JudgedPair& pair, bool alone, const std::string& of) {
+  CleanExample example{pair.line, shortened(pair.source, kShownBytes), shortened(pair.target, kShownBytes), alone, of};
   if (examples.size() < kExamples) {
     examples.push_back(std::move(example));
   } else if (alone) {  // says more than one that would be dropped anyway
@@ -87,13 +88,14 @@ class Chooser {
     scores_.write(names + "\n");
   }
 
-  // Takes the pair of the next number; `first`: the number of the pair that a duplicate equals.
+  // Takes the pair of the next number; `first`: the number of the pair that a duplicate or a near-copy is one of.
   void take(JudgedPair& pair, uint32_t first) {
     open_until(pair.corpus);
     CorpusCleaning& corpus = report_.corpora[pair.corpus];
     for (const auto& [at, to] : std::ranges::subrange(wanted_.lower_bound(number_), wanted_.upper_bound(number_)))
       *to.first = pair.*to.second;
-    samples_[pair.corpus].offer(number_, pair);
+    const std::string of = pair.broken.has(Rule::duplicate) || pair.broken.has(Rule::near_copy) ? place_of(first) : "";
+    samples_[pair.corpus].offer(number_, pair, of);
     ++number_;
     ++corpus.pairs;
     for (size_t i = 0; i < kRepairs; ++i) corpus.repaired[i] += (pair.repairs >> i & 1) + (pair.repairs >> (kRepairs + i) & 1);
@@ -112,10 +114,9 @@ class Chooser {
       const bool alone = pair.broken.only(rule);
       ++corpus.dropped[r];
       corpus.alone[r] += alone;
-      add_example(corpus.examples[r], pair, alone);
+      add_example(corpus.examples[r], pair, alone, of);
     }
-    dropped_.write(fmt::format("{}\t{}\t{}\t{}\t{}\n", pair.corpus + 1, pair.line, pair.broken.text(),
-                               pair.broken.has(Rule::duplicate) ? place_of(first) : "", both_sides(pair)));
+    dropped_.write(fmt::format("{}\t{}\t{}\t{}\t{}\n", pair.corpus + 1, pair.line, pair.broken.text(), of, both_sides(pair)));
   }
 
   void close() {

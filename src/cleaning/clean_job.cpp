@@ -8,7 +8,8 @@
 namespace starling {
 
 CleanOptions corpus_options(const CleanJob& job, const CorpusFiles& corpus) {
-  constexpr std::string_view kOfAll[] = {"copies", "max-same-source", "max-same-target", "best-share", "best-words", "before-training"};
+  constexpr std::string_view kOfAll[] = {"copies",     "near-copies", "max-same-source", "max-same-target",
+                                         "best-share", "best-words",  "before-training"};
   CleanOptions options = job.options;
   for (const std::string& own : corpus.clean) {
     const size_t equals = own.find_first_of("=:");

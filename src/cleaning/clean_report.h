@@ -16,6 +16,7 @@ struct CleanExample {
   int64_t line = 0;
   std::string source, target;  // as judged, after repairs
   bool alone = false;
+  std::string of;  // "corpus:line" of the pair that a duplicate equals or a near-copy is near; else ""
 };
 
 // A line that many pairs have on one side, in whatever case and punctuation.
@@ -28,6 +29,7 @@ struct FrequentLine {
 struct SampledPair : JudgedPair {
   SampledPair(const JudgedPair& pair, const CopyKeys& keys) : JudgedPair(pair), keys(keys) {}
   CopyKeys keys;
+  std::string of;  // as CleanExample's
 };
 
 struct CorpusCleaning {

@@ -10,6 +10,7 @@
 #include "cleaning/choosing.h"
 #include "cleaning/copy_search.h"
 #include "cleaning/judging.h"
+#include "cleaning/near_search.h"
 #include "config/config.h"
 #include "storage/publication.h"
 
@@ -21,6 +22,7 @@ constexpr int64_t kLeastTable = int64_t{16} << 20;
 constexpr int64_t kOtherMemory = int64_t{120} << 20;    // of the program, its libraries and files
 constexpr int64_t kMemoryOfThread = int64_t{12} << 20;  // of blocks that are judged
 constexpr size_t kFrequentLines = 30;                   // of each side
+constexpr double kLeastNear = 0.5;                      // below, unrelated text would be compared pair by pair
 
 void check_job(const CleanJob& job, FileSystem& files) {
   if (!job.monolingual) check_options(job.data);
@@ -32,6 +34,11 @@ void check_job(const CleanJob& job, FileSystem& files) {
       throw ConfigError(
           fmt::format("the corpus {} has an alignment, whose positions cleaning would change; align the cleaned text", corpus.name()));
   }
+  if (const double near = job.options.near_copies; near > 0 && near < kLeastNear)
+    throw ConfigError(
+        fmt::format("clean.near-copies {}: pairs that have less than half of their word pairs in common are no copies; give "
+                    "0.5 to 1, or 0 to keep near-copies",
+                    near));
   if (job.output.empty()) throw ConfigError("there is no output; name a new directory with --output");
   if (!files.exists(parent_path(job.output)))
     throw ConfigError(fmt::format("{}: is to be made in {}, which does not exist; make that first", printable(job.output),
@@ -96,12 +103,14 @@ uint64_t table_bytes(const CleanJob& job) {
 }
 
 // Compares each pair with all others.
-void mark_pairs(const CleanJob& job, CopySearch& copies, CleanReport& report) {
+void mark_pairs(const CleanJob& job, const Segments& segments, CleanReport& report) {
+  CopySearch copies(segments, table_bytes(job));
   const CleanOptions& o = job.options;
   for (const auto& [key, lines] : {std::pair(&CopyKeys::source, &report.frequent_sources), {&CopyKeys::target, &report.frequent_targets}})
     if (!job.monolingual || key == &CopyKeys::source)
       for (const auto& [number, pairs] : copies.most_frequent(key, kFrequentLines)) lines->push_back({number, pairs, ""});
   if (o.copies != CopyRule::off) copies.mark_duplicates(key_of_copies(job));
+  if (o.near_copies > 0) mark_near_copies(segments, {o.near_copies, table_bytes(job), job.threads});
   if (o.max_same_source > 0) copies.mark_frequent(&CopyKeys::source, o.max_same_source);
   if (o.max_same_target > 0 && !job.monolingual) copies.mark_frequent(&CopyKeys::target, o.max_same_target);
   if (o.best_share < 1)
@@ -127,10 +136,7 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
   report.facts = facts_hash(job);
   report.monolingual = job.monolingual;
   report.judging = progress.seconds();
-  {
-    CopySearch copies(segments, table_bytes(job));
-    mark_pairs(job, copies, report);
-  }
+  mark_pairs(job, segments, report);
   report.comparing = progress.seconds() - report.judging;
   write_chosen(job, files, segments, place.directory(), report, progress);
   report.writing = progress.seconds() - report.judging - report.comparing;

@@ -12,7 +12,8 @@ namespace starling {
 //
 //   kept.tsv.zst      source <tab> target, for data.train; kept-1.tsv.zst and so on if there are several corpora
 //   kept.weights.zst  of a corpus that has sentence-weights
-//   dropped.tsv.zst   corpus, line, broken rules, which pair a duplicate equals ("corpus:line", or ""), source, target, with tabs between
+//   dropped.tsv.zst   corpus, line, broken rules, which pair a duplicate equals or a near-copy is near ("corpus:line", or ""), source,
+//                     target, with tabs between
 //   scores.tsv.zst    for each pair corpus, line, broken rules, score, and what was measured, under a line with the names
 //   clean.json        what was counted, with examples
 //   report.html       the same to look at, with a sample of the pairs

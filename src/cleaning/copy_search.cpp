@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "cleaning/score_order.h"
+
 namespace starling {
 namespace {
 
@@ -26,13 +28,6 @@ uint64_t places_for(uint64_t table_bytes, uint64_t keys) {
   while (places > kFewestPlaces && keys_in(places / 2) >= keys) places /= 2;
   return places;
 }
-
-// A number that is the larger the larger the score is.
-uint32_t order_of(float score) {
-  const auto bits = std::bit_cast<uint32_t>(score);
-  return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-float score_of(uint32_t order) { return std::bit_cast<float>(order >> 31 ? order & 0x7FFFFFFFu : ~order); }
 
 }  // namespace
 

@@ -82,26 +82,31 @@ void Segments::forget_marks() const {
 }
 
 struct JudgedWriter::Part {
-  Part(FileSystem& files, const Segments& segments)
-      : pairs(files, segments.path(segments.size(), "part"), kFastest), records(files.create(segments.path(segments.size(), kRecords))) {}
+  Part(FileSystem& files, const Segments& segments, bool near_copies)
+      : pairs(files, segments.path(segments.size(), "part"), kFastest), records(files.create(segments.path(segments.size(), kRecords))) {
+    if (near_copies) near.emplace(files, segments.path(segments.size(), ""));
+  }
   ZstdWriter pairs;
   std::unique_ptr<OutputFile> records;
+  std::optional<NearWriter> near;
   uint32_t count = 0;
   std::string pair_bytes, record_bytes;  // not yet written
   void flush() {
     pairs.write(pair_bytes);
     records->write(record_bytes);
+    if (near) near->flush();
     pair_bytes.clear();
     record_bytes.clear();
   }
 };
 
-JudgedWriter::JudgedWriter(FileSystem& files, Segments& segments) : files_(files), segments_(segments) {}
+JudgedWriter::JudgedWriter(FileSystem& files, Segments& segments, bool near_copies)
+    : files_(files), segments_(segments), near_copies_(near_copies) {}
 JudgedWriter::~JudgedWriter() = default;
 
-void JudgedWriter::add(const JudgedPair& pair, const CopyKeys& keys) {
+void JudgedWriter::add(const JudgedPair& pair, const CopyKeys& keys, const PairShingles& shingles) {
   constexpr size_t kFlushed = 1 << 18;  // bytes
-  if (!part_) part_ = std::make_unique<Part>(files_, segments_);
+  if (!part_) part_ = std::make_unique<Part>(files_, segments_, near_copies_);
   PairHead head{};  // its padding too, so that equal pairs are equal bytes
   head.corpus = pair.corpus;
   head.line = pair.line;
@@ -117,6 +122,7 @@ void JudgedWriter::add(const JudgedPair& pair, const CopyKeys& keys) {
   if (!pair.broken.any()) {
     const CopyRecord record{segments_.first(segments_.size()) + part_->count, pair.words(), pair.score, 0, keys};
     part_->record_bytes.append(bytes_of(&record, 1));
+    if (part_->near && shingles.any()) part_->near->add(record.number, record.score, shingles);
   }
   if (part_->pair_bytes.size() > kFlushed) part_->flush();
   if (++part_->count == segments_.segment_pairs()) complete();
@@ -130,6 +136,7 @@ void JudgedWriter::complete() {
   part_->flush();
   part_->records->sync();
   part_->records->close();
+  if (part_->near) part_->near->close();
   part_->pairs.close();
   files_.sync_directory(parent_path(segments_.path(segments_.size(), kPairs)));
   files_.rename(segments_.path(segments_.size(), "part"), segments_.path(segments_.size(), kPairs));

@@ -1,5 +1,6 @@
 // Judged pairs on disk, between the passes of a cleaning: in segments, so that a cleaning that was killed goes on after the last whole one.
-// A segment is a file of pairs, a file of the records by which copies are found, and a file of marks, once there are any.
+// A segment is a file of pairs, a file of the records by which copies are found, two of those for near-copies, if these are asked for, and
+// a file of marks, once there are any.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "base/files.h"
 #include "cleaning/held_out.h"
+#include "cleaning/near_records.h"
 #include "cleaning/repair.h"
 #include "cleaning/rules.h"
 #include "data/zstd_writer.h"
@@ -39,8 +41,8 @@ struct CopyRecord {
 
 // What the comparison with all other pairs found, for each pair of a segment.
 struct SegmentMarks {
-  std::vector<uint8_t> rules;   // Rule::score, duplicate or frequent; 0 (Rule::empty): none
-  std::vector<uint32_t> first;  // number of the pair that a duplicate equals
+  std::vector<uint8_t> rules;   // Rule::score, duplicate, near_copy or frequent; 0 (Rule::empty): none
+  std::vector<uint32_t> first;  // number of the pair that a duplicate or a near-copy is one of; without a mark, what NearBlock tried
   bool marked(size_t i) const { return rules[i] != 0; }
 };
 
@@ -70,6 +72,7 @@ class Segments {
   SegmentMarks marks(size_t segment) const;
   void save_marks(size_t segment, const SegmentMarks& marks) const;
   void forget_marks() const;  // of a start that was ended
+  NearRecords near(size_t segment) const { return {files_, path(segment, "")}; }
 
  private:
   FileSystem& files_;
@@ -80,10 +83,11 @@ class Segments {
 
 class JudgedWriter {
  public:
-  JudgedWriter(FileSystem& files, Segments& segments);
+  // near_copies: also what these are found by.
+  JudgedWriter(FileSystem& files, Segments& segments, bool near_copies = false);
   ~JudgedWriter();
-  // Adds the next pair, with its keys if it broke no rule.
-  void add(const JudgedPair& pair, const CopyKeys& keys);
+  // Adds the next pair, with its keys, and its shingles, if it broke no rule.
+  void add(const JudgedPair& pair, const CopyKeys& keys, const PairShingles& shingles = {});
   void close();  // completes the last segment
 
  private:
@@ -91,6 +95,7 @@ class JudgedWriter {
   void complete();
   FileSystem& files_;
   Segments& segments_;
+  const bool near_copies_;
   std::unique_ptr<Part> part_;
 };
 

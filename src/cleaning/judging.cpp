@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "base/ordered_pipeline.h"
+#include "cleaning/copy_search.h"
+#include "cleaning/shingles.h"
 #include "data/lines_or_pairs.h"
 
 namespace starling {
@@ -18,6 +20,7 @@ constexpr int64_t kSample = 20000;                          // pairs by which th
 struct JudgedBlock {
   std::vector<JudgedPair> pairs;
   std::vector<CopyKeys> keys;
+  std::vector<PairShingles> shingles;
   double read = 0;  // share of all corpora
 };
 
@@ -132,12 +135,15 @@ uint32_t repair(std::string& text) {
 // How the pairs of one corpus are judged.
 struct CorpusJudge {
   CorpusJudge(const CleanJob& job, const CorpusFiles& corpus, const PairKind& kind)
-      : options(corpus_options(job, corpus)), rules(options), kind(kind) {}
+      : options(corpus_options(job, corpus)), rules(options), kind(kind), targets_only(key_of_copies(job) == &CopyKeys::target) {}
   const CleanOptions options;
   const Rules rules;
   const PairKind& kind;
+  const bool targets_only;  // are compared
 
-  void judge(JudgedPair& pair, CopyKeys& keys, const HeldOut& held_out) const {
+  // min_hash: for near-copies, or null.
+  void judge(JudgedPair& pair, CopyKeys& keys, PairShingles& near, const HeldOut& held_out, const MinHash* min_hash) const {
+    near = {};
     if (is_surely_too_long(pair.source, options) || is_surely_too_long(pair.target, options)) {
       pair.measures = measured_as_too_long();
     } else {
@@ -146,9 +152,25 @@ struct CorpusJudge {
       pair.measures = kind.one_side ? measured(s, kind, options) : measured(s, t, kind, options);
       keys = CopyKeys(s, t);
       pair.measures.marks.set(Rule::held_out, kind.one_side ? held_out.has(s) : held_out.has(s, t, keys));
+      set_broken(pair);
+      if (min_hash != nullptr && !pair.broken.any()) near = near_of(s, t, *min_hash);
+      return;
     }
+    set_broken(pair);
+  }
+
+ private:
+  void set_broken(JudgedPair& pair) const {
     pair.broken = rules.broken(pair.measures);
     pair.broken.set(Rule::score, pair.score < static_cast<float>(options.min_score));
+  }
+  // A pair of which one side is too short is not compared.
+  PairShingles near_of(const JudgedSide& s, const JudgedSide& t, const MinHash& min_hash) const {
+    PairShingles near;
+    if (!targets_only && (near.source = shingles(s)).empty()) return {};
+    if (!kind.one_side && (near.target = shingles(t)).empty()) return {};
+    near.bands = min_hash.bands(near.source, near.target);
+    return near;
   }
 };
 
@@ -177,21 +199,26 @@ std::vector<uint32_t> judge_pairs(const CleanJob& job, const std::vector<PairKin
   const bool held = std::any_of(judges.begin(), judges.end(), [](const CorpusJudge& judge) { return judge.options.held_out; });
   const HeldOut held_out(held ? job.held_out : std::vector<CorpusFiles>{}, job.options.repair);
   Blocks blocks(job, segments.all_pairs());
-  JudgedWriter writer(files, segments);
+  std::optional<MinHash> min_hash;
+  if (job.options.near_copies > 0) min_hash.emplace(job.options.near_copies);
+  JudgedWriter writer(files, segments, min_hash.has_value());
   uint64_t pairs = segments.all_pairs();
   run_in_order<JudgedBlock>({.make = [&](JudgedBlock& block) { return blocks.next(block); },
                              .work =
                                  [&](JudgedBlock& block) {
                                    block.keys.resize(block.pairs.size());
+                                   block.shingles.resize(block.pairs.size());
                                    for (size_t i = 0; i < block.pairs.size(); ++i)
-                                     judges[block.pairs[i].corpus].judge(block.pairs[i], block.keys[i], held_out);
+                                     judges[block.pairs[i].corpus].judge(block.pairs[i], block.keys[i], block.shingles[i], held_out,
+                                                                         min_hash ? &*min_hash : nullptr);
                                  },
                              .take =
                                  [&](JudgedBlock& block) {
                                    pairs += block.pairs.size();
                                    if (pairs >= std::numeric_limits<uint32_t>::max())
                                      throw ConfigError("data.train has more than 4,294,967,294 pairs; clean its corpora in several runs");
-                                   for (size_t i = 0; i < block.pairs.size(); ++i) writer.add(block.pairs[i], block.keys[i]);
+                                   for (size_t i = 0; i < block.pairs.size(); ++i)
+                                     writer.add(block.pairs[i], block.keys[i], block.shingles[i]);
                                    if (progress.due())
                                      progress.tell(0.9 * block.read,
                                                    fmt::format("corpus {} of {}", block.pairs.front().corpus + 1, job.data.train.size()));

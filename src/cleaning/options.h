@@ -19,6 +19,7 @@ struct CleanOptions {
   int64_t max_words = 250, max_characters = 3000, max_word = 40, max_repetitions = 2;
   double max_ratio = 3, min_letters = 0.3, min_script = 0.5, max_similarity = 0.9, min_digits = 0.5;
   CopyRule copies = CopyRule::pairs;
+  double near_copies = 0;
   int64_t max_same_source = 0, max_same_target = 0, best_words = 0;
   double min_score = kNoScore, best_share = 1;
   static constexpr double kNoScore = -1e9;  // every score is at least that
@@ -55,6 +56,12 @@ void visit(Visitor& v, CleanOptions& c) {
   v.choice("copies", c.copies,
            "drop repeats of a pair, or of a target; case, spaces and punctuation do not count; the one with the best score (of "
            "data.train.0.scores) stays, or the first; off keeps all");
+  v.field(
+      "near-copies", c.near_copies,
+      "drop pairs that differ little from one that stays (the one with the best score, or the first): on both sides, or the target with "
+      "copies: targets, the word pairs that the two have in common are at least this share of those that either has; numbers, case and "
+      "punctuation do not count, sides of less than four words are spared; 0.8: one word in twenty may differ; at least 0.5; 0 = off",
+      0.0, 1.0);
   v.field("max-same-source", c.max_same_source, "drop pairs whose source so many earlier ones have; 0 = off", 0, 1000000000);
   v.field("max-same-target", c.max_same_target, "the same for targets", 0, 1000000000);
   v.field("min-score", c.min_score, "drop pairs with a lower score", CleanOptions::kNoScore, 1e9);

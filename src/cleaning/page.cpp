@@ -60,7 +60,7 @@ PageJson corpus_of(const CorpusCleaning& c, const CleanJob& job, const CorpusFil
                      {"sampled", c.sample.size()}};
   for (size_t r = 0; r < kRules; ++r) {
     PageJson examples = PageJson::array();
-    for (const CleanExample& e : c.examples[r]) examples.push_back({e.line, e.alone, e.source, e.target});
+    for (const CleanExample& e : c.examples[r]) examples.push_back({e.line, e.alone, e.source, e.target, e.of});
     corpus["examples"].push_back(examples);
   }
   return corpus;
@@ -92,7 +92,7 @@ std::string clean_page(const CleanReport& report, const CleanJob& job) {
     for (const SampledPair& p : c.sample)
       data["sample"].push_back({p.corpus, p.line, p.broken.bits(), p.measures.marks.bits(), p.repairs,
                                 std::isinf(p.score) ? PageJson() : PageJson(p.score), p.measures.values, numbers.of(p.keys.*key),
-                                likely_language(p.source), likely_language(p.target), p.source, p.target});
+                                likely_language(p.source), likely_language(p.target), p.source, p.target, p.of});
   }
   return with_page_data(kCleaningPage, data.dump(-1, ' ', false, PageJson::error_handler_t::replace));
 }

@@ -49,8 +49,10 @@ std::string clean_json(const CleanReport& report) {
     for (size_t i = 0; i < kRepairs; ++i) corpus["repaired_sides"][std::string(word(static_cast<Repair>(i)))] = c.repaired[i];
     for (size_t r = 0; r < kRules; ++r) {
       nlohmann::ordered_json rule = {{"dropped", c.dropped[r]}, {"alone", c.alone[r]}};
-      for (const CleanExample& e : c.examples[r])
+      for (const CleanExample& e : c.examples[r]) {
         rule["examples"].push_back({{"line", e.line}, {"alone", e.alone}, {"source", e.source}, {"target", e.target}});
+        if (!e.of.empty()) rule["examples"].back()["of"] = e.of;
+      }
       corpus["rules"][std::string(word(static_cast<Rule>(r)))] = rule;
     }
     json["corpora"].push_back(corpus);

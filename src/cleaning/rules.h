@@ -32,12 +32,13 @@ enum class Rule : uint8_t {
   held_out,
   score,
   duplicate,
-  frequent
+  frequent,
+  near_copy
 };
 constexpr auto words(Rule) {
-  return std::array{"empty",    "encoding", "length", "ratio",     "long-word",    "letters", "script",
-                    "copy",     "similar",  "digits", "addresses", "placeholders", "markup",  "repetition",
-                    "language", "held-out", "score",  "duplicate", "frequent"};
+  return std::array{"empty",    "encoding", "length", "ratio",     "long-word",    "letters",  "script",
+                    "copy",     "similar",  "digits", "addresses", "placeholders", "markup",   "repetition",
+                    "language", "held-out", "score",  "duplicate", "frequent",     "near-copy"};
 }
 inline constexpr size_t kRules = words(Rule{}).size();
 

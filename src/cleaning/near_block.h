@@ -1,0 +1,56 @@
+// Pairs that stay, in memory, to compare others with.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cleaning/near_records.h"
+
+namespace starling {
+
+// A pair to look for.
+struct NearQuery {
+  const Bands& bands;
+  std::span<const uint32_t> source, target;
+};
+
+class NearBlock {
+ public:
+  // For so many pairs with so many shingles of both sides in all.
+  NearBlock(double threshold, size_t pairs, uint64_t shingles);
+
+  // Puts a pair at a place, from 0, with its shingles of both sides. It is not found yet. tried: see find.
+  void put(size_t place, const NearRecord& record, std::span<const uint32_t> shingles, uint32_t tried);
+  size_t size() const { return pairs_.size(); }
+  uint32_t number(size_t place) const { return pairs_[place].number; }
+  uint32_t tried(size_t place) const { return pairs_[place].tried; }
+  NearQuery query(size_t place) const;
+  // Lets the pair at a place be found, which must be behind those that were added before.
+  void add(size_t place);
+  // Returns the number of the first pair that was added and is near. tried: pairs that were not near enough, of earlier blocks too; it
+  // grows, to kMostTried at most.
+  std::optional<uint32_t> find(const NearQuery& query, uint32_t& tried) const;
+
+ private:
+  static constexpr uint32_t kMostTried = 500, kNone = 0xFFFFFFFF;
+  struct Pair {
+    uint64_t at = 0;  // of its shingles
+    uint32_t number = 0, source = 0, target = 0, tried = 0;
+    Bands bands{};
+  };
+  // A chain of pairs for each band and place of its hash: where its last pair is, from which one comes to its first.
+  uint32_t& last(size_t band, uint32_t hash) { return last_[band * pairs_.size() + (uint64_t{hash} * pairs_.size() >> 32)]; }
+  uint32_t last(size_t band, uint32_t hash) const { return const_cast<NearBlock*>(this)->last(band, hash); }
+
+  const double threshold_;
+  std::vector<Pair> pairs_;
+  std::vector<uint32_t> shingles_;
+  std::vector<uint32_t> last_, next_;
+
+ public:
+  static constexpr uint64_t kPairBytes = sizeof(Pair) + 2 * kBands * sizeof(uint32_t);  // of memory for a pair, its shingles aside
+};
+
+}  // namespace starling
