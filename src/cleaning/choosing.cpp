@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <queue>
-#include <span>
 
-#include "base/hash64.h"
+#include "cleaning/tally.h"
 
 namespace starling {
 namespace {
-
-constexpr size_t kExamples = 5;                              // of each rule
-constexpr size_t kSampledPairs = 4000, kFewestSampled = 20;  // of all corpora, of each
 
 std::string field(std::string text) {
   std::replace(text.begin(), text.end(), '\t', ' ');
@@ -25,48 +20,6 @@ struct KeptFiles {
   std::optional<ZstdWriter> weights;
 };
 
-// A sample of a corpus: the pairs whose numbers have the lowest hashes, so it does not depend on chance.
-class Sample {
- public:
-  explicit Sample(size_t size) : size_(size) {}
-  void offer(uint32_t number, const JudgedPair& pair, const std::string& of) {
-    const uint64_t hash = hash64(std::as_bytes(std::span(&number, 1)));
-    if (chosen_.size() == size_) {
-      if (hash >= highest_.top()) return;
-      chosen_.erase(highest_.top());
-      highest_.pop();
-    }
-    highest_.push(hash);
-    const auto at =
-        chosen_.emplace(hash, std::pair(number, SampledPair{pair, CopyKeys(JudgedSide(pair.source), JudgedSide(pair.target))})).first;
-    at->second.second.of = of;
-    for (std::string* side : {&at->second.second.source, &at->second.second.target}) *side = shortened(*side, kShownBytes);
-  }
-  std::vector<SampledPair> in_order() {
-    std::vector<std::pair<uint32_t, SampledPair>> all;
-    for (auto& [hash, chosen] : chosen_) all.push_back(std::move(chosen));
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<SampledPair> pairs;
-    for (auto& [number, pair] : all) pairs.push_back(std::move(pair));
-    return pairs;
-  }
-
- private:
-  const size_t size_;
-  std::priority_queue<uint64_t> highest_;
-  std::map<uint64_t, std::pair<uint32_t, SampledPair>> chosen_;  // by hash
-};
-
-void add_example(std::vector<CleanExample>& examples, const JudgedPair& pair, bool alone, const std::string& of) {
-  CleanExample example{pair.line, shortened(pair.source, kShownBytes), shortened(pair.target, kShownBytes), alone, of};
-  if (examples.size() < kExamples) {
-    examples.push_back(std::move(example));
-  } else if (alone) {  // says more than one that would be dropped anyway
-    const auto other = std::find_if(examples.begin(), examples.end(), [](const CleanExample& e) { return !e.alone; });
-    if (other != examples.end()) *other = std::move(example);
-  }
-}
-
 std::string numbered(const char* what, size_t corpus, size_t count) { return count == 1 ? what : fmt::format("{}-{}", what, corpus + 1); }
 
 class Chooser {
@@ -78,9 +31,8 @@ class Chooser {
         report_(report),
         monolingual_(job.monolingual),
         dropped_(files, join_path(directory, "dropped.tsv.zst")),
-        scores_(files, join_path(directory, "scores.tsv.zst")) {
-    for (size_t i = 0; i < report.corpora.size(); ++i)
-      samples_.emplace_back(std::max(kSampledPairs / report.corpora.size(), kFewestSampled));
+        scores_(files, join_path(directory, "scores.tsv.zst")),
+        tally_(report) {
     for (FrequentLine& line : report_.frequent_sources) wanted_.emplace(line.number, std::pair(&line.text, &JudgedPair::source));
     for (FrequentLine& line : report_.frequent_targets) wanted_.emplace(line.number, std::pair(&line.text, &JudgedPair::target));
     std::string names = "corpus\tline\tbroken\tscore";
@@ -91,30 +43,17 @@ class Chooser {
   // Takes the pair of the next number; `first`: the number of the pair that a duplicate or a near-copy is one of.
   void take(JudgedPair& pair, uint32_t first) {
     open_until(pair.corpus);
-    CorpusCleaning& corpus = report_.corpora[pair.corpus];
     for (const auto& [at, to] : std::ranges::subrange(wanted_.lower_bound(number_), wanted_.upper_bound(number_)))
       *to.first = pair.*to.second;
     const std::string of = pair.broken.has(Rule::duplicate) || pair.broken.has(Rule::near_copy) ? place_of(first) : "";
-    samples_[pair.corpus].offer(number_, pair, of);
     ++number_;
-    ++corpus.pairs;
-    for (size_t i = 0; i < kRepairs; ++i) corpus.repaired[i] += (pair.repairs >> i & 1) + (pair.repairs >> (kRepairs + i) & 1);
+    tally_.take(pair, of);
     for (std::string* side : {&pair.source, &pair.target}) *side = field(std::move(*side));
     write_score(pair);
     if (!pair.broken.any()) {
-      ++corpus.kept;
-      corpus.kept_words += pair.words();
       kept_->pairs.write(both_sides(pair) + "\n");
       if (kept_->weights) kept_->weights->write(fmt::format("{}\n", pair.weight));
       return;
-    }
-    for (size_t r = 0; r < kRules; ++r) {
-      const auto rule = static_cast<Rule>(r);
-      if (!pair.broken.has(rule)) continue;
-      const bool alone = pair.broken.only(rule);
-      ++corpus.dropped[r];
-      corpus.alone[r] += alone;
-      add_example(corpus.examples[r], pair, alone, of);
     }
     dropped_.write(fmt::format("{}\t{}\t{}\t{}\t{}\n", pair.corpus + 1, pair.line, pair.broken.text(), of, both_sides(pair)));
   }
@@ -124,7 +63,7 @@ class Chooser {
     close_kept();
     dropped_.close();
     scores_.close();
-    for (size_t i = 0; i < samples_.size(); ++i) report_.corpora[i].sample = samples_[i].in_order();
+    tally_.add_samples();
   }
 
  private:
@@ -170,7 +109,7 @@ class Chooser {
   std::optional<KeptFiles> kept_;  // of the corpus whose pairs come
   size_t opened_ = 0;              // corpora whose files are made
   ZstdWriter dropped_, scores_;
-  std::vector<Sample> samples_;
+  Tally tally_;
   std::multimap<uint32_t, std::pair<std::string*, std::string JudgedPair::*>> wanted_;  // texts by number
   uint32_t number_ = 0;                                                                 // of the next pair
   std::string line_;

@@ -50,6 +50,7 @@ struct CleanReport {
   std::vector<FrequentLine> frequent_sources, frequent_targets;
   double judging = 0, comparing = 0, writing = 0;  // s: repairs and rules, scores and copies, files
   int64_t pairs_judged_before = 0;                 // by a start that was ended
+  bool under_way = false;                          // of the pairs that were judged since this start, not yet compared with others
 };
 
 inline constexpr size_t kShownBytes = 2000;  // of a side, in examples and samples

@@ -1,6 +1,7 @@
 #include "cleaning/cleaner.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "cleaning/choosing.h"
 #include "cleaning/copy_search.h"
 #include "cleaning/judging.h"
+#include "cleaning/live_report.h"
 #include "cleaning/near_search.h"
 #include "config/config.h"
 #include "storage/publication.h"
@@ -126,7 +128,10 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
   segments.forget_marks();
   report.pairs_judged_before = segments.all_pairs();
   const std::vector<PairKind> kinds = pair_kinds(job);
-  const std::vector<uint32_t> starts = judge_pairs(job, kinds, files, segments, progress);
+  const std::string page = join_path(place.directory(), "report.html");
+  std::optional<LiveReport> live(std::in_place, job, kinds, report.pairs_judged_before, files, page);
+  const std::vector<uint32_t> starts = judge_pairs(job, kinds, files, segments, progress, [&](const JudgedPair& pair) { live->see(pair); });
+  live.reset();
   for (size_t i = 0; i < kinds.size(); ++i) {
     CorpusCleaning& corpus = report.corpora.emplace_back();
     corpus.name = job.data.train[i].name();
@@ -141,7 +146,7 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
   write_chosen(job, files, segments, place.directory(), report, progress);
   report.writing = progress.seconds() - report.judging - report.comparing;
   files.write_file(join_path(place.directory(), "clean.json"), clean_json(report));
-  files.write_file(join_path(place.directory(), "report.html"), clean_page(report, job));
+  files.write_file(page, clean_page(report, job));
   if (job.configuration) files.write_file(join_path(place.directory(), "train.yml"), job.configuration(report));
   return report;
 }
@@ -149,7 +154,7 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
 }  // namespace
 
 std::string facts_of(const CleanJob& job) {
-  constexpr int kVersion = 2;  // of the segments and of what is measured
+  constexpr int kVersion = 3;  // of the segments and of what is measured
   std::string facts =
       fmt::format("{} {}\n{} {}\n", kVersion, job.monolingual ? "lines" : "pairs", job.languages.source, job.languages.target);
   CleanOptions options = job.options;

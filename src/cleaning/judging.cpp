@@ -192,7 +192,7 @@ std::vector<PairKind> pair_kinds(const CleanJob& job) {
 }
 
 std::vector<uint32_t> judge_pairs(const CleanJob& job, const std::vector<PairKind>& kinds, FileSystem& files, Segments& segments,
-                                  TaskProgress& progress) {
+                                  TaskProgress& progress, const std::function<void(const JudgedPair&)>& see) {
   std::vector<CorpusJudge> judges;
   judges.reserve(kinds.size());
   for (size_t i = 0; i < kinds.size(); ++i) judges.emplace_back(job, job.data.train[i], kinds[i]);
@@ -217,8 +217,10 @@ std::vector<uint32_t> judge_pairs(const CleanJob& job, const std::vector<PairKin
                                    pairs += block.pairs.size();
                                    if (pairs >= std::numeric_limits<uint32_t>::max())
                                      throw ConfigError("data.train has more than 4,294,967,294 pairs; clean its corpora in several runs");
-                                   for (size_t i = 0; i < block.pairs.size(); ++i)
+                                   for (size_t i = 0; i < block.pairs.size(); ++i) {
+                                     see(block.pairs[i]);
                                      writer.add(block.pairs[i], block.keys[i], block.shingles[i]);
+                                   }
                                    if (progress.due())
                                      progress.tell(0.9 * block.read,
                                                    fmt::format("corpus {} of {}", block.pairs.front().corpus + 1, job.data.train.size()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/task_progress.h"
@@ -14,9 +15,9 @@ namespace starling {
 // What the pairs of each corpus have in common, with the usual ratio of lengths as it is in its first pairs.
 std::vector<PairKind> pair_kinds(const CleanJob& job);
 
-// Judges the pairs that the segments do not have yet, and returns the number of each corpus's first pair. Throws what PairReader does, and
-// IoError.
+// Judges the pairs that the segments do not have yet, calls `see` with each of them in order, and returns the number of each corpus's first
+// pair. Throws what PairReader does, and IoError.
 std::vector<uint32_t> judge_pairs(const CleanJob& job, const std::vector<PairKind>& kinds, FileSystem& files, Segments& segments,
-                                  TaskProgress& progress);
+                                  TaskProgress& progress, const std::function<void(const JudgedPair&)>& see);
 
 }  // namespace starling

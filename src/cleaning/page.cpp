@@ -80,6 +80,8 @@ std::string clean_page(const CleanReport& report, const CleanJob& job) {
                    {"measures", words(Measure{})},
                    {"standard", rules_of(job.options)},
                    {"copies", word(job.options.copies)},
+                   {"underWay", report.under_way},
+                   {"judgedBefore", report.pairs_judged_before},
                    {"frequentSources", frequent(report.frequent_sources)},
                    {"frequentTargets", frequent(report.frequent_targets)},
                    {"corpora", PageJson::array()},

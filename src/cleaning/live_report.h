@@ -1,0 +1,30 @@
+// The report of a cleaning while it judges pairs: the same page as at its end, of the pairs so far.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cleaning/clean_report.h"
+#include "cleaning/pair_measures.h"
+#include "cleaning/tally.h"
+
+namespace starling {
+
+class LiveReport {
+ public:
+  // Writes the page to `path`, some seconds after the first pair and then at growing intervals; not if it cannot be written.
+  LiveReport(const CleanJob& job, const std::vector<PairKind>& kinds, int64_t judged_before, FileSystem& files, std::string path);
+  void see(const JudgedPair& pair);
+
+ private:
+  void write();
+  const CleanJob& job_;
+  FileSystem& files_;
+  const std::string path_;
+  CleanReport report_;
+  Tally tally_;
+  uint64_t seen_ = 0;
+  double next_;  // seconds of the steady clock
+};
+
+}  // namespace starling
