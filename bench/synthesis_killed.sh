@@ -6,11 +6,13 @@ starling=${1:?usage: synthesis_killed.sh STARLING MODEL TEXT [TIMES] [options]} 
 shift $(($# < 4 ? $# : 4))
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-run() { "$starling" synthesize -m "$model" -i "$text" --threads 1 --precision f32 --quiet "${@:2}" -o "$work/$1"; }
+run() {  # DIRECTORY OPTIONS: in the place of the shell that calls it
+  exec "$starling" synthesize -m "$model" -i "$text" --threads 1 --precision f32 --quiet "${@:2}" -o "$work/$1"
+}
 milliseconds() { date +%s%3N; }
 
 began=$(milliseconds)
-run whole "$@"
+(run whole "$@")
 took=$(($(milliseconds) - began))
 echo "one process: $took ms, $(zstd -dcq "$work/whole/text.tsv.zst" | wc -l) pairs"
 killed=0
@@ -20,15 +22,16 @@ for ((i = 0; i < times; ++i)); do {
   sleep "$(awk -v seed="$i$RANDOM" -v most="$took" 'BEGIN { srand(seed); print rand() * most / 6000 }')"
   for process in $first $second; do
     # One of the two is killed each time, in turn, and the other one after a while.
-    if kill -9 "$process" 2> /dev/null; then killed=$((killed + 1)); fi
+    [[ $(cat "/proc/$process/comm" 2> /dev/null) == starling* ]] && kill -9 "$process" && killed=$((killed + 1))
     sleep 0.1
   done
   wait "$first" "$second" || true
 } 2> /dev/null; done
 run killed "$@" & second=$!
-run killed "$@"
+(run killed "$@")
 wait "$second"
 for file in text.tsv.zst scores.zst synthesis.json; do
   cmp <(zstd -dcqf "$work/whole/$file") <(zstd -dcqf "$work/killed/$file")
 done
+[[ $killed -gt 0 ]] || { echo "none was killed: the text is too short" >&2; exit 1; }
 echo "killed $killed times: the same text, scores and counts; left behind: $(cd "$work" && ls -A | grep -vxE 'whole|killed' | paste -sd ' ')"

@@ -264,13 +264,15 @@ std::string not_text(std::string_view line) {
 // Returns the line with U+FFFD in the place of each NUL and of each byte that is not UTF-8.
 std::string with_marked_bytes(std::string_view line) {
   std::string marked;
+  const auto add = [&](std::string_view valid) {
+    for (const char c : valid) marked += c == '\0' ? "\uFFFD" : std::string_view(&c, 1);
+  };
   while (const auto at = invalid_utf8_offset(line)) {
-    marked += line.substr(0, *at);
-    append_utf8(marked, 0xFFFD);
+    add(line.substr(0, *at));
+    marked += "\uFFFD";
     line.remove_prefix(*at + 1);
   }
-  marked += line;
-  for (size_t at = 0; (at = marked.find('\0', at)) != marked.npos;) marked.replace(at, 1, "\uFFFD");
+  add(line);
   return marked;
 }
 

@@ -9,19 +9,38 @@
 namespace starling {
 namespace {
 
-constexpr const char *kJob = "job", *kParts = "parts", *kWholeLock = "whole.lock";
+constexpr const char *kJob = "job", *kParts = "parts", *kWholeLock = "whole.lock", *kNew = ".new";
 
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
 
-std::unique_ptr<FileLock> wait_for(const std::string& path) {
-  for (;;) {
-    if (auto lock = FileLock::try_acquire(path)) return lock;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+// The lock of what takes a moment: the beginning and the end.
+class BriefLock {
+ public:
+  BriefLock(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {
+    constexpr int kTries = 3000;
+    for (int i = 0; i < kTries; ++i) {
+      if ((lock_ = FileLock::try_acquire(path_))) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    throw IoError(fmt::format("{}: another process has held this for a minute; see whether it hangs, and start again", path_));
   }
-}
+  ~BriefLock() {
+    try {
+      files_.remove(path_);
+    } catch (const Error&) {  // it holds nobody up
+    }
+  }
+  BriefLock(const BriefLock&) = delete;
+  BriefLock& operator=(const BriefLock&) = delete;
+
+ private:
+  FileSystem& files_;
+  const std::string path_;
+  std::unique_ptr<FileLock> lock_;
+};
 
 }  // namespace
 
@@ -31,19 +50,15 @@ SharedParts::SharedParts(FileSystem& files, std::string directory, const std::st
     throw ConfigError(
         fmt::format("{}: is to be made in {}, which does not exist; make that first", printable(directory_), printable(parent)));
   if (is_whole(job)) return;
-  const std::string setup = aside_ + ".lock";
-  const auto lock = wait_for(setup);
-  if (is_whole(job)) {
-    files.remove(setup);
-    return;
-  }
+  const BriefLock lock(files, aside_ + ".lock");
+  if (is_whole(job)) return;
   if (files.exists(aside_)) {
     if (!files.exists(path(kJob)))
       throw ConfigError(fmt::format("{}: is in the way, and was not left by an earlier start; move it elsewhere", printable(aside_)));
     if (files.read_file(path(kJob)) != job)
       throw ConfigError(
-          fmt::format("{}: was begun with other text, another model or other options; use those again, remove {} to begin "
-                      "anew, or name another directory",
+          fmt::format("{}: was begun with other text (its path, size and time count), another model or other options; use those again, "
+                      "remove {} to begin anew, or name another directory",
                       printable(directory_), printable(aside_)));
   } else {
     const std::string fresh = aside_ + ".new";  // of a start that ended here
@@ -53,7 +68,6 @@ SharedParts::SharedParts(FileSystem& files, std::string directory, const std::st
     files.rename(fresh, aside_);
     files.sync_directory(parent_path(aside_));
   }
-  files.remove(setup);
 }
 
 bool SharedParts::is_whole(const std::string& job) {
@@ -90,7 +104,12 @@ std::unique_ptr<FileLock> SharedParts::begin(int64_t part) {
   return mine;
 }
 
-void SharedParts::finish(int64_t part, const std::string& note) { files_.replace_file(path(part, "done"), note); }
+void SharedParts::finish(int64_t part, const std::vector<std::string>& suffixes, const std::string& note) {
+  for (const std::string& suffix : suffixes) files_.rename(path(part, suffix + kNew), path(part, suffix));
+  files_.replace_file(path(part, "done"), note);
+}
+
+std::string SharedParts::unfinished(int64_t part, const std::string& suffix) const { return path(part, suffix + kNew); }
 
 std::string SharedParts::note(int64_t part) const { return files_.read_file(path(part, "done"), 4096); }
 
@@ -105,6 +124,7 @@ void SharedParts::join(int64_t parts, const std::string& suffix, const std::stri
 std::unique_ptr<FileLock> SharedParts::begin_whole() { return lock(path(kWholeLock)); }
 
 void SharedParts::publish() {
+  const BriefLock lock(files_, aside_ + ".lock");  // so that nobody begins anew in between
   files_.sync_directory(aside_);
   files_.rename(aside_, directory_);
   files_.sync_directory(parent_path(directory_));
@@ -113,8 +133,11 @@ void SharedParts::publish() {
 
 // What only those who make it need.
 void SharedParts::tidy() {
-  files_.remove(join_path(directory_, kWholeLock));
-  files_.remove_all(join_path(directory_, kParts));
+  try {
+    files_.remove(join_path(directory_, kWholeLock));
+    files_.remove_all(join_path(directory_, kParts));
+  } catch (const Error&) {  // another process does the same, or the disk cannot be written any more
+  }
 }
 
 }  // namespace starling

@@ -29,13 +29,15 @@ class SharedParts {
   // Returns where a file is written.
   std::string path(const std::string& name) const { return join_path(aside_, name); }
   std::string path(int64_t part, const std::string& suffix) const;
+  // Returns where a file of a part is written until finish().
+  std::string unfinished(int64_t part, const std::string& suffix) const;
 
   // Begins to make a part. Returns null if it is done already, or if another process makes it; the part is this process's as long as the
   // lock lives.
   std::unique_ptr<FileLock> begin(int64_t part);
   bool done(int64_t part) const;
   // Says that the files of a part that was begun are whole.
-  void finish(int64_t part, const std::string& note);
+  void finish(int64_t part, const std::vector<std::string>& suffixes, const std::string& note);
   std::string note(int64_t part) const;
 
   // Appends the files of all parts to one, in their order.

@@ -68,6 +68,17 @@ std::vector<NamedPath> TranslationModels::directories() const {
   return all;
 }
 
+bool TranslationModels::have_room(std::string_view line, int64_t tokens) const {
+  const auto has_room = [&](const LoadedModel& model, const std::string& prefix) {
+    const Vocabulary& source = model.description.vocabularies.source();
+    return std::ssize(source.encode(line)) + std::ssize(source.ids_of(prefix, "source-prefix")) <= tokens;
+  };
+  if (!has_room(first_, search_.source_prefix)) return false;
+  for (size_t i = 0; i < others_.size(); ++i)
+    if (!has_room(others_[i], members_[i].source_prefix)) return false;
+  return true;
+}
+
 Translator TranslationModels::translator(const TranslateOptions& o, int processes) const {
   Translator translator(*first_.model, first_.description.vocabularies, search_, o.batch_sentences, o.max_source_tokens, nullptr, members_);
   translator.set_memory({.processes = processes});

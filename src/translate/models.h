@@ -25,6 +25,8 @@ class TranslationModels {
   const SearchOptions& search() const { return search_; }
   const Languages& languages() const { return languages_; }  // of sources and translations
   std::vector<NamedPath> directories() const;
+  // Returns whether a line, with its prefix, has at most so many tokens for each model.
+  bool have_room(std::string_view line, int64_t tokens) const;
 
  private:
   const LoadedModel first_;

@@ -5,17 +5,19 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <thread>
 
+#include "base/ascii.h"
 #include "base/counted.h"
 #include "base/quotes.h"
+#include "base/utf8.h"
 #include "config/config.h"
 #include "data/corpus.h"
 #include "data/zstd_writer.h"
 #include "storage/shared_parts.h"
 #include "translate/line_translation.h"
 #include "translate/models.h"
+#include "translate/synthesis_parts.h"
 
 namespace starling {
 namespace {
@@ -23,76 +25,55 @@ namespace {
 constexpr const char *kText = "text.tsv.zst", *kScores = "scores.zst", *kPartText = "tsv.zst", *kPartScores = "scores.zst";
 constexpr double kShortestWait = 0.1, kLongestWait = 2;  // s, for other processes
 
-struct PartCounts {
-  int64_t lines = 0, pairs = 0, blank = 0, too_long = 0, unfinished = 0, tokens = 0;
-  static constexpr int64_t PartCounts::*kAll[] = {&PartCounts::lines,    &PartCounts::pairs,      &PartCounts::blank,
-                                                  &PartCounts::too_long, &PartCounts::unfinished, &PartCounts::tokens};
-  std::string text() const {
-    std::string all;
-    for (const auto count : kAll) all += fmt::format("{} ", this->*count);
-    return all;
-  }
-  void add(const std::string& note) {
-    std::istringstream in(note);
-    for (const auto count : kAll) {
-      int64_t number = 0;
-      in >> number;
-      this->*count += number;
-    }
-  }
-};
-
 void check_synthesis(const TranslateOptions& o) {
   check(o);
+  if (o.output.empty()) throw ConfigError("there is no output; name a new directory with --output");
   for (const std::string& input : o.inputs)
     if (is_pipe(input))
       throw ConfigError(
           fmt::format("{} is a pipe, but each process reads the text to find its parts; store it in a file", printable(input)));
 }
 
-// The lines of several files, one after the other.
-class InputLines {
- public:
-  explicit InputLines(const std::vector<std::string>& paths) : paths_(paths) {}
-  bool next(std::string_view& line) {
-    for (;; reader_.reset()) {
-      if (!reader_) {
-        if (at_ == paths_.size()) return false;
-        reader_.emplace(paths_[at_++]);
-      }
-      if (reader_->next(line)) return true;
-    }
-  }
-  // Returns the next lines, blank ones included.
-  std::vector<std::string> take(int64_t lines) {
-    std::vector<std::string> taken;
-    std::string_view line;
-    while (std::ssize(taken) < lines && next(line)) taken.emplace_back(line);
-    return taken;
-  }
-  void skip(int64_t lines) {
-    std::string_view line;
-    for (int64_t i = 0; i < lines && next(line);) ++i;
-  }
+std::string facts_of_files(const std::vector<std::string>& paths) {
+  std::string facts;
+  for (const std::string& path : paths) facts += facts_of_file(path) + "\n";
+  return facts;
+}
 
- private:
-  const std::vector<std::string>& paths_;
-  size_t at_ = 0;
-  std::optional<LineReader> reader_;
-};
+// What tells these models from others.
+std::string facts_of_models(FileSystem& files, const TranslationModels& models) {
+  std::string facts = "precision " + models.first().precision + "\n";
+  for (const NamedPath& model : models.directories()) {
+    const std::string manifest = join_path(model.path, "manifest.json");
+    if (files.exists(manifest))
+      facts += files.read_file(manifest);
+    else
+      for (const std::string& name : files.list(model.path)) facts += facts_of_file(join_path(model.path, name));
+  }
+  return facts;
+}
 
-// Everything that the pairs depend on.
-std::string job_text(FileSystem& files, const SynthesisOptions& o, const TranslationModels& models, int64_t lines) {
+// The options that the pairs depend on.
+std::string facts_of_options(const SynthesisOptions& o, const TranslationModels& models) {
   const TranslateOptions& t = o.translate;
-  std::string text = fmt::format("starling synthesize 1\n{}\n{} lines in parts of {}\nat most {} source tokens, {} translations\n",
-                                 o.forward ? "forward" : "backward", lines, o.part_lines, t.max_source_tokens, t.n_best);
+  std::string text = fmt::format("{}, parts of {} lines\nat most {} source tokens, {} translations\n", o.forward ? "forward" : "backward",
+                                 o.part_lines, t.max_source_tokens, t.n_best);
   if (t.sampling) text += fmt::format("seed {}, top {}, temperature {}\n", t.drawing.key, t.drawing.top_k, t.drawing.temperature);
   for (const double weight : t.weights) text += fmt::format("weight {}\n", weight);
-  for (const std::string& input : t.inputs) text += facts_of_file(input) + "\n";
   SearchOptions search = models.search();
-  text += write_config(config_sections("search", "", search));
-  for (const NamedPath& model : models.directories()) text += files.read_file(join_path(model.path, "manifest.json"));
-  return text;
+  return text + write_config(config_sections("search", "", search));
+}
+
+// A translation must not break the table, whatever bytes its pieces stand for.
+std::string in_one_cell(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
+  return std::string(trimmed(text));
+}
+
+bool is_blank(const std::string& line) {
+  const std::u32string characters = decode_utf8(line);
+  return std::all_of(characters.begin(), characters.end(), is_unicode_space);
 }
 
 class Synthesis {
@@ -102,11 +83,14 @@ class Synthesis {
         o_(o),
         s_(s),
         shards_(1, s.join),
+        input_facts_(facts_of_files(o.translate.inputs)),
         models_(files, o.translate, shards_, [&](const std::string& line) { say(line); }),
+        facts_("starling synthesize 1\n" + input_facts_ + facts_of_options(o, models_) + facts_of_models(files, models_)),
         progress_(std::in_place, "synthesize", o.translate.quiet ? TaskScreen() : s.screen),
         lines_(count_lines()),
         parts_(std::max<int64_t>(1, (lines_ + o.part_lines - 1) / o.part_lines)),
-        shared_(files, o.translate.output, job_text(files, o, models_, lines_)),
+        shared_(files, o.translate.output, fmt::format("{}{} lines\n", facts_, lines_)),
+        done_(static_cast<size_t>(parts_)),
         translator_(models_.translator(o.translate, 1)) {
     translator_.set_watch({.stop = {}, .translated = [this](double share) {
                              if (progress_->due()) show(std::llround(share * static_cast<double>(under_way_)));
@@ -121,7 +105,7 @@ class Synthesis {
       if (all_done()) put_together();
       if (shared_.complete()) break;
       if (made_.lines > made_before) wait = kShortestWait;
-      progress_->tell(-1, "waiting for the parts of other processes");
+      if (progress_->due()) progress_->tell(-1, "waiting for the parts of other processes");
       std::this_thread::sleep_for(std::chrono::duration<double>(wait));
       wait = std::min(2 * wait, kLongestWait);
     }
@@ -144,9 +128,11 @@ class Synthesis {
   }
 
   int64_t lines_of(int64_t part) const { return std::min(o_.part_lines, lines_ - part * o_.part_lines); }
-  bool all_done() const {
+  // What was done once stays done, so the disk is not asked again.
+  bool is_done(int64_t part) { return done_[static_cast<size_t>(part)] = done_[static_cast<size_t>(part)] || shared_.done(part); }
+  bool all_done() {
     for (int64_t part = 0; part < parts_; ++part)
-      if (!shared_.done(part)) return shared_.complete();
+      if (!is_done(part)) return false;
     return true;
   }
 
@@ -154,60 +140,86 @@ class Synthesis {
   void take_parts() {
     InputLines input(o_.translate.inputs);
     int64_t skipped = 0;  // not yet in the input
-    done_ = 0;
-    for (int64_t part = 0; part < parts_; ++part) {
-      const auto mine = shared_.begin(part);
+    before_ = 0;
+    for (int64_t part = 0; part < parts_ && !shared_.complete(); ++part) {
+      const auto mine = is_done(part) ? nullptr : shared_.begin(part);
       if (mine) {
         input.skip(std::exchange(skipped, 0));
         make(part, input.take(lines_of(part)));
       } else {
         skipped += lines_of(part);
       }
-      done_ += lines_of(part);
+      before_ += lines_of(part);
     }
   }
 
-  void make(int64_t part, std::vector<std::string> lines) {
-    if (made_.lines == 0) progress_->estimate_from(static_cast<double>(done_) / static_cast<double>(std::max<int64_t>(lines_, 1)));
-    PartCounts counts{.lines = std::ssize(lines)};
-    const Vocabulary& vocabulary = models_.first().description.vocabularies.source();
+  // The lines to translate; those that are left out are empty.
+  std::vector<std::string> texts_of(std::vector<std::string>& lines, PartCounts& counts) const {
     std::vector<std::string> texts(lines.size());
     for (size_t i = 0; i < lines.size(); ++i) {
-      std::replace(lines[i].begin(), lines[i].end(), '\t', ' ');
-      if (lines[i].find_first_not_of(' ') == std::string::npos)
+      lines[i] = in_one_cell(std::move(lines[i]));
+      if (is_blank(lines[i]))
         ++counts.blank;
-      else if (std::ssize(vocabulary.encode(lines[i])) > translator_.most_text_tokens())
+      else if (!models_.have_room(lines[i], translator_.most_source_tokens()))
         ++counts.too_long;
       else
         texts[i] = lines[i];
     }
-    under_way_ = std::ssize(lines);
+    return texts;
+  }
+
+  void make(int64_t part, std::vector<std::string> lines) {
+    if (made_.lines == 0) progress_->estimate_from(static_cast<double>(before_) / static_cast<double>(std::max<int64_t>(lines_, 1)));
+    const double start = steady_seconds();
+    PartCounts counts;
+    counts.lines = std::ssize(lines);
+    under_way_ = counts.lines;
+    std::vector<std::string> texts = texts_of(lines, counts);
+    const std::vector<bool> given = [&] {
+      std::vector<bool> all;
+      for (const std::string& text : texts) all.push_back(!text.empty());
+      return all;
+    }();
     translator_.set_lines_before(part * o_.part_lines);
     const auto translations = translate_texts(translator_, texts, {}, o_.translate.all_lines);
-    ZstdWriter pairs(files_, shared_.path(part, kPartText)), scores(files_, shared_.path(part, kPartScores));
-    for (size_t i = 0; i < lines.size(); ++i)
-      for (const Translation& t : translations[i]) {
-        const bool stays = t.tokens == 0;  // a line that is no text
-        if (t.text.empty()) continue;
-        if (!stays && t.hypothesis.end < 0) {
-          ++counts.unfinished;
-          continue;
+    {
+      ZstdWriter pairs(files_, shared_.unfinished(part, kPartText)), scores(files_, shared_.unfinished(part, kPartScores));
+      for (size_t i = 0; i < lines.size(); ++i)
+        for (const Translation& t : translations[i]) {
+          if (!given[i]) continue;
+          const bool stays = t.tokens == 0;  // what is no text
+          const std::string text = in_one_cell(t.text);
+          if (!stays && t.hypothesis.end < 0) {
+            ++counts.unfinished;
+          } else if (is_blank(text)) {
+            ++counts.empty;
+          } else {
+            pairs.write(o_.forward ? lines[i] + "\t" + text + "\n" : text + "\t" + lines[i] + "\n");
+            scores.write(stays ? "nan\n" : fmt::format("{:.6g}\n", t.log_probability / static_cast<double>(t.tokens)));
+            counts.tokens += t.tokens;
+            ++counts.pairs;
+          }
         }
-        pairs.write(o_.forward ? lines[i] + "\t" + t.text + "\n" : t.text + "\t" + lines[i] + "\n");
-        scores.write(fmt::format("{:.6g}\n", stays ? 0. : t.log_probability / static_cast<double>(t.tokens)));
-        counts.tokens += t.tokens;
-        ++counts.pairs;
-      }
-    pairs.close();
-    scores.close();
-    shared_.finish(part, counts.text());
+      pairs.close();
+      scores.close();
+    }
+    if (counts.lines != lines_of(part) || facts_of_files(o_.translate.inputs) != input_facts_)
+      throw DataError(fmt::format("{}: has changed since the work began; remove {} and begin anew", printable(o_.translate.inputs.front()),
+                                  printable(shared_.path(""))));
+    shared_.finish(part, {kPartText, kPartScores}, counts.text());
+    if (made_.lines == 0) s_.tell(translator_.tag_warning());
     made_.add(counts.text());
     under_way_ = 0;
+    busy_ += steady_seconds() - start;
     show(counts.lines);
   }
 
   void show(int64_t of_this_part) {
-    if (progress_->due()) progress_->count(done_ + of_this_part, lines_, "lines");
+    if (!progress_->due()) return;
+    const int64_t done = before_ + of_this_part;
+    std::string detail = fmt::format("line {} of {}", done, lines_);
+    if (busy_ > 0) detail += fmt::format(", {:.0f} a second by this process", static_cast<double>(made_.lines) / busy_);
+    progress_->tell(static_cast<double>(done) / static_cast<double>(std::max<int64_t>(lines_, 1)), detail);
   }
 
   void put_together() {
@@ -217,8 +229,13 @@ class Synthesis {
     for (int64_t part = 0; part < parts_; ++part) all.add(shared_.note(part));
     shared_.join(parts_, kPartText, kText);
     shared_.join(parts_, kPartScores, kScores);
-    const nlohmann::ordered_json counts{{"lines", all.lines},       {"pairs", all.pairs},           {"blank", all.blank},
-                                        {"too_long", all.too_long}, {"unfinished", all.unfinished}, {"translated_tokens", all.tokens}};
+    const nlohmann::ordered_json counts{{"lines", all.lines},
+                                        {"pairs", all.pairs},
+                                        {"blank_lines", all.blank},
+                                        {"too_long_lines", all.too_long},
+                                        {"unfinished_translations", all.unfinished},
+                                        {"empty_translations", all.empty},
+                                        {"tokens", all.tokens}};
     files_.write_file(shared_.path("synthesis.json"), counts.dump(2) + "\n");
     shared_.publish();
   }
@@ -228,27 +245,30 @@ class Synthesis {
     const auto counts = nlohmann::json::parse(files_.read_file(join_path(directory, "synthesis.json")));
     s_.on_stop(fmt::format("{} is complete", printable(directory)));
     const auto count = [&](const char* name) { return counts.at(name).get<int64_t>(); };
-    say(fmt::format("{}: {} of {}; left out: {}, {} above --max-source-tokens, {} without an end", join_path(printable(directory), kText),
-                    counted(count("pairs"), "pair"), counted(count("lines"), "line"), counted(count("blank"), "blank line"),
-                    counted(count("too_long"), "line"), counted(count("unfinished"), "translation")));
-    if (made_.lines == 0) return say("all of it was there already");
-    const double seconds = steady_seconds() - start_;
-    say(fmt::format("this process translated {} in {:.0f} s: {:.1f} lines/s, {:.0f} tokens/s", counted(made_.lines, "line"), seconds,
-                    static_cast<double>(made_.lines) / seconds, static_cast<double>(made_.tokens) / seconds));
+    say(fmt::format("{}: {} of {}; left out: {}, {} of more than {} tokens, {} at the length limit, {} empty",
+                    join_path(printable(directory), kText), counted(count("pairs"), "pair"), counted(count("lines"), "line"),
+                    counted(count("blank_lines"), "blank line"), count("too_long_lines"), translator_.most_text_tokens(),
+                    counted(count("unfinished_translations"), "translation"), count("empty_translations")));
+    if (made_.lines == 0) return say("this process translated nothing: others, or an earlier start, have done it all");
+    say(fmt::format("this process translated {} in {:.0f} s: {:.1f} lines/s, {:.0f} tokens/s", counted(made_.lines, "line"), busy_,
+                    static_cast<double>(made_.lines) / busy_, static_cast<double>(made_.tokens) / busy_));
   }
 
   FileSystem& files_;
   const SynthesisOptions& o_;
   const TranslateSurroundings& s_;
-  const double start_ = steady_seconds();
   ShardRanks shards_;
+  const std::string input_facts_;
   const TranslationModels models_;
+  const std::string facts_;
   std::optional<TaskProgress> progress_;
   const int64_t lines_, parts_;
   SharedParts shared_;
+  std::vector<bool> done_;  // parts
   Translator translator_;
   PartCounts made_;        // by this process
-  int64_t done_ = 0;       // lines of the parts before this one
+  double busy_ = 0;        // s, with them
+  int64_t before_ = 0;     // lines of the parts before this one
   int64_t under_way_ = 0;  // lines of this part
 };
 

@@ -17,8 +17,8 @@ class SharedPartsTest : public testing::Test {
   void make(SharedParts& parts, int64_t part, const std::string& text) {
     const auto mine = parts.begin(part);
     ASSERT_TRUE(mine);
-    files_->write_file(parts.path(part, "txt"), text);
-    parts.finish(part, "note of " + text);
+    files_->write_file(parts.unfinished(part, "txt"), text);
+    parts.finish(part, {"txt"}, "note of " + text);
   }
   std::string refusal(const std::string& job) {
     try {
@@ -41,8 +41,8 @@ TEST_F(SharedPartsTest, EachPartIsMadeByOneAndTheWholeAppearsAtOnce) {
   EXPECT_FALSE(one.begin(1)) << "it is done";
   EXPECT_TRUE(one.done(1));
   EXPECT_FALSE(one.done(0));
-  files_->write_file(one.path(0, "txt"), "a");
-  one.finish(0, "note of a");
+  files_->write_file(one.unfinished(0, "txt"), "a");
+  one.finish(0, {"txt"}, "note of a");
   EXPECT_EQ(two.note(0), "note of a");
   const auto whole = one.begin_whole();
   ASSERT_TRUE(whole);
@@ -64,7 +64,7 @@ TEST_F(SharedPartsTest, APartWhoseProcessHasEndedIsFree) {
     SharedParts one = join();
     const auto mine = one.begin(3);
     ASSERT_TRUE(mine);
-    files_->write_file(one.path(3, "txt"), "half of");
+    files_->write_file(one.unfinished(3, "txt"), "half of");
   }
   make(two, 3, "whole");
   EXPECT_EQ(files_->read_file(two.path(3, "txt")), "whole");
@@ -84,6 +84,7 @@ TEST_F(SharedPartsTest, OtherJobsAndOtherThingsAreRefusedAndStay) {
   files_->make_directory(directory_.file(".tmp-out"));
   files_->write_file(directory_.file(".tmp-out/diary"), "mine");
   EXPECT_THAT(refusal("translate\n"), HasSubstr("is in the way"));
+  EXPECT_FALSE(files_->exists(directory_.file(".tmp-out.lock")));
   EXPECT_EQ(files_->read_file(directory_.file(".tmp-out/diary")), "mine");
 }
 

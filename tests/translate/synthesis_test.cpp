@@ -11,6 +11,7 @@
 
 #include "base/text_files.h"
 #include "data/line_reader.h"
+#include "data/zstd_writer.h"
 #include "storage/shared_parts.h"
 #include "tests/own_directory.h"
 
@@ -79,7 +80,7 @@ TEST_F(SynthesisTest, PairsAreTranslationsAndTheirLines) {
     if (line == " ") continue;
     if (line.starts_with("12:")) {
       expected.push_back(line + "\t" + line);
-      expected_scores.push_back("0");
+      expected_scores.push_back("nan");
       continue;
     }
     const Translation t = translator.translate(std::span(&line, 1))[0][0];
@@ -97,10 +98,10 @@ TEST_F(SynthesisTest, PairsAreTranslationsAndTheirLines) {
   const auto counts = nlohmann::json::parse(read_text_file(directory_.file("out/synthesis.json")));
   EXPECT_EQ(counts["lines"], 20);
   EXPECT_EQ(counts["pairs"], expected.size());
-  EXPECT_EQ(counts["blank"], 4);
-  EXPECT_EQ(counts["unfinished"], unfinished);
+  EXPECT_EQ(counts["blank_lines"], 4);
+  EXPECT_EQ(counts["unfinished_translations"], unfinished);
   EXPECT_THAT(told, HasSubstr(fmt::format("{} pairs of 20 lines; left out: 4 blank lines", expected.size())));
-  EXPECT_THAT(run(), HasSubstr("all of it was there already"));
+  EXPECT_THAT(run(), HasSubstr("this process translated nothing"));
 }
 
 TEST_F(SynthesisTest, ForwardPairsBeginWithTheLine) {
@@ -116,7 +117,7 @@ TEST_F(SynthesisTest, ForwardPairsBeginWithTheLine) {
 TEST_F(SynthesisTest, LinesThatTheModelCannotReadAreLeftOut) {
   o_.translate.max_source_tokens = 6;
   write({"A dog sees a dog that sees a dog that sees a dog.", "12:30"});
-  EXPECT_THAT(run(), HasSubstr("1 line above --max-source-tokens"));
+  EXPECT_THAT(run(), HasSubstr("1 of more than 6 tokens"));
   EXPECT_THAT(pairs(), testing::ElementsAre("12:30\t12:30"));
 }
 
@@ -137,22 +138,44 @@ TEST_F(SynthesisTest, SamplesAreThoseOfTheLines) {
 
 TEST_F(SynthesisTest, SeveralAtOnceMakeTheSame) {
   run();
-  const Lines whole = pairs(), values = scores();
+  const Lines whole = pairs();
+  const auto is_of_second_part = [&](const std::string& pair) {
+    for (size_t i = 3; i < 6; ++i) {
+      std::string line = in_[i];
+      std::replace(line.begin(), line.end(), '\t', ' ');
+      if (pair.ends_with("\t" + line)) return true;
+    }
+    return false;
+  };
   std::filesystem::remove_all(directory_.file("out"));
   // One that was killed: a part that is half written, and one that is done.
   {
     SynthesisOptions killed = o_;
     killed.translate.output = directory_.file("elsewhere");
     run(killed);
-    SharedParts left(*real_file_system(), directory_.file("out"), read_text_file(directory_.file("elsewhere/job")));
-    std::ofstream(left.path(2, "tsv.zst")) << "half";
+    const auto files = real_file_system();
+    SharedParts left(*files, directory_.file("out"), read_text_file(directory_.file("elsewhere/job")));
+    std::ofstream(left.unfinished(2, "tsv.zst")) << "half";
     std::ofstream(left.path(2, "lock")) << "";
+    const auto mine = left.begin(1);
+    ZstdWriter(*files, left.unfinished(1, "scores.zst")).close();
+    ZstdWriter taken(*files, left.unfinished(1, "tsv.zst"));
+    taken.write("as it\twas left\n");
+    taken.close();
+    left.finish(1, {"tsv.zst", "scores.zst"}, "3 1 0 0 0 0 9");
   }
   std::vector<std::thread> processes;
   for (int i = 0; i < 3; ++i) processes.emplace_back([&] { run(); });
   for (std::thread& process : processes) process.join();
-  EXPECT_EQ(pairs(), whole);
-  EXPECT_EQ(scores(), values);
+  // Everything but lines 4 to 6, of which the part that was there is taken as it is.
+  const auto without = [&](Lines all) {
+    std::erase_if(all, [&](const std::string& pair) { return pair == "as it\twas left" || is_of_second_part(pair); });
+    return all;
+  };
+  EXPECT_THAT(pairs(), testing::Contains("as it\twas left"));
+  EXPECT_EQ(without(pairs()), without(whole));
+  EXPECT_THAT(pairs(), testing::Not(testing::Contains("12:3\t12:3")));
+  EXPECT_THAT(whole, testing::Contains("12:3\t12:3"));
   std::vector<std::string> left;
   for (const auto& file : std::filesystem::directory_iterator(directory_.path())) left.push_back(file.path().filename());
   EXPECT_THAT(left, testing::UnorderedElementsAre("in", "out", "elsewhere"));
@@ -169,6 +192,37 @@ TEST_F(SynthesisTest, NothingIsTranslatedBeforeAllLinesAreRead) {
   EXPECT_FALSE(std::filesystem::exists(directory_.file(".tmp-out")));
   write({"A dog."});
   EXPECT_NE(run(), "");
+}
+
+TEST_F(SynthesisTest, ATextThatChangesMeanwhileIsNotPublished) {
+  bool changed = false;
+  o_.translate.quiet = false;
+  const TranslateSurroundings surroundings{.output = std::cout,
+                                           .tell = [](const std::string&) {},
+                                           .screen = {.line = {},
+                                                      .live =
+                                                          [&](const std::string&) {
+                                                            if (!std::exchange(changed, true)) write({"another text", "of two lines"});
+                                                          },
+                                                      .live_after = 0},
+                                           .on_stop = [](const std::string&) {}};
+  try {
+    synthesize(*real_file_system(), o_, surroundings);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("has changed since the work began"));
+  }
+  EXPECT_TRUE(changed);
+  EXPECT_FALSE(std::filesystem::exists(directory_.file("out")));
+}
+
+TEST_F(SynthesisTest, SeveralTextsAndLineEnds) {
+  o_.part_lines = 2;
+  std::ofstream(directory_.file("a")) << "1\r\n\u3000\r\n3";
+  std::ofstream(directory_.file("b")) << "4\n5\n";
+  o_.translate.inputs = {directory_.file("a"), directory_.file("b")};
+  run();
+  EXPECT_THAT(pairs(), testing::ElementsAre("1\t1", "3\t3", "4\t4", "5\t5"));
 }
 
 TEST_F(SynthesisTest, AnEmptyTextGivesNoPairs) {
