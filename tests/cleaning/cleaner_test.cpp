@@ -188,7 +188,9 @@ TEST_F(Cleaning, NearCopiesOfPairsThatStayGo) {
   write("b.tsv", {pair(en + ", sir", de + ", Herr", 7, 8)});
   CleanJob near = job({tsv("a.tsv"), tsv("b.tsv")});
   EXPECT_EQ(clean(near).corpora[0].kept, 5) << "unless asked for";
+  const std::string facts = facts_of(near);
   near.options.near_copies = 0.8;
+  EXPECT_NE(facts_of(near), facts) << "what was judged without has no shingles";
   near.output = path("near");
   const CleanReport report = clean(near);
   constexpr auto kNear = static_cast<size_t>(Rule::near_copy);
