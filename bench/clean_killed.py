@@ -2,7 +2,7 @@
 """Cleans a text once to the end, and once while it is killed again and again at random times; compares all files byte by byte. Prints
 the peak memory of the first, and how long both took.
 Usage: bench/clean_killed.py STARLING TEXT.tsv SOURCE_LANGUAGE TARGET_LANGUAGE [KILLS, default 10] [MEMORY, default 500M]
-[SEED, default 1]"""
+[SEED, default 1] [OPTION of clean, such as --clean.near-copies=0.8]..."""
 import json, os, pathlib, random, resource, signal, subprocess, sys, tempfile, time
 
 
@@ -18,12 +18,14 @@ def content(path):
 
 def main():
     starling, text, source, target = sys.argv[1:5]
-    kills, memory, seed = (sys.argv[5:] + ["10", "500M", "1"][len(sys.argv) - 5 :])[:3]
+    options = [argument for argument in sys.argv[5:] if argument.startswith("--")]
+    numbers = [argument for argument in sys.argv[5:] if not argument.startswith("--")]
+    kills, memory, seed = (numbers + ["10", "500M", "1"][len(numbers) :])[:3]
     rng = random.Random(int(seed))
 
     def start(output):
         return subprocess.Popen([starling, "clean", "--data.tsv", text, "--data.source-language", source, "--data.target-language", target,
-                                 "--memory", memory, "-o", output], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                 "--memory", memory, "-o", output, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(text))) as work:
         begin = time.monotonic()

@@ -15,7 +15,7 @@ for side in en de; do
 done
 [[ -f $out/alone.de ]] || tail -n +$((pairs + 1)) "$out/all.de" > "$out/alone.de"
 if [[ ! -d $out/synthetic ]]; then
-  [[ -d $out/reverse/best ]] || "$starling" train -c "$here/config.yml" --train.output "$out/reverse" --data.source "$out/train.de" \
+  "$starling" train -c "$here/config.yml" --train.output "$out/reverse" --data.source "$out/train.de" \
     --data.target "$out/train.en" --data.source-language de --data.target-language en --valid.source "$data/valid.de" \
     --valid.target "$data/valid.en" "$@"
   "$starling" synthesize --model "$out/reverse" --input "$out/alone.de" --output "$out/synthetic"

@@ -8,7 +8,8 @@
 namespace starling {
 namespace {
 
-constexpr size_t kAlignedBlock = 500;  // pairs that a thread aligns at a time
+constexpr size_t kMostCells = size_t{1} << 24;  // pairs of words of a sentence pair that is learnt from: 4,096 words on each side
+constexpr size_t kAlignedBlock = 500;           // pairs that a thread aligns at a time
 
 struct AlignedBlock {
   struct Pair {
@@ -26,6 +27,7 @@ Links exchanged(Links links) {
 
 int64_t count_pairs(const CorpusFiles& text) {
   PairReader reader(text);
+  reader.take_damaged_lines();
   int64_t count = 0;
   for (std::string_view s, t; reader.next(s, t);) ++count;
   return count;
@@ -48,12 +50,14 @@ class Directions {
     lexicon_.model = job.aligner.model;
     std::vector<NumberedPair> text;
     PairReader reader(job.text);
+    reader.take_damaged_lines();
     std::string_view s, t;
     const int64_t asked = std::min(job.sample, pairs);
     for (int64_t i = 0; reader.next(s, t); ++i) {
       if ((i + 1) * asked / pairs == i * asked / pairs) continue;
       NumberedPair pair{lexicon_.source.add(parts(s, true)), lexicon_.target.add(parts(t, false))};
-      if (!pair.source.empty() && !pair.target.empty()) text.push_back(std::move(pair));
+      if (pair.source.empty() || pair.target.empty() || pair.source.size() * pair.target.size() > kMostCells) continue;
+      text.push_back(std::move(pair));
     }
     sampled = std::ssize(text);
     if (text.empty()) throw ConfigError(fmt::format("{}: has no pair with words on both sides; give text to align", job.text.name()));
@@ -100,6 +104,7 @@ AlignedCounts align_files(const AlignJob& job, const TaskScreen& screen, const S
   result.sampled = directions.sampled;
   TaskProgress progress("align", screen);
   PairReader reader(job.text);
+  reader.take_damaged_lines();
   int64_t done = 0;
   run_in_order<AlignedBlock>({.make =
                                   [&](AlignedBlock& block) {

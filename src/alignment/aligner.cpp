@@ -14,7 +14,7 @@ constexpr size_t kPiece = size_t{1} << 20;  // pairs of words of a sentence pair
 
 // The model of the iteration that is `index`th, from 0, of those that learn.
 AlignmentModel model_of(const AlignerOptions& options, int index) {
-  return options.model == AlignmentModel::hmm && index < options.iterations / 2 ? AlignmentModel::diagonal : options.model;
+  return options.model == AlignmentModel::hmm && index < (options.iterations - 1) / 2 ? AlignmentModel::diagonal : options.model;
 }
 
 }  // namespace

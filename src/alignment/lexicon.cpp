@@ -56,10 +56,10 @@ struct ReadDirection {
   // Returns what the lines lack, or null.
   const char* lacks(AlignmentModel model) const {
     if (!any) return nullptr;
-    if (model == AlignmentModel::diagonal && !tension) return "is the last line, but a tension lacks";
+    if (model == AlignmentModel::diagonal && !tension) return "is the last line, but a tension is missing";
     for (size_t kind = 0; model == AlignmentModel::hmm && kind < kJumps.size(); ++kind)
       for (int64_t width = kFirstWidths[kind]; width <= kWidestJump; ++width)
-        if (!read[kind][jump_place(width)]) return "is the last line, but the weight of a jump lacks";
+        if (!read[kind][jump_place(width)]) return "is the last line, but the weight of a jump is missing";
     return nullptr;
   }
   std::optional<Aligner> aligner(const AlignerOptions& options) {

@@ -37,10 +37,10 @@ void check_job(const CleanJob& job, FileSystem& files) {
           fmt::format("the corpus {} has an alignment, whose positions cleaning would change; align the cleaned text", corpus.name()));
   }
   if (const double near = job.options.near_copies; near > 0 && near < kLeastNear)
-    throw ConfigError(
-        fmt::format("clean.near-copies {}: pairs that have less than half of their word pairs in common are no copies; give "
-                    "0.5 to 1, or 0 to keep near-copies",
-                    near));
+    throw ConfigError(fmt::format(
+        "clean.near-copies {}: pairs with less than half of their word bigrams in common are not copies; give 0.5 to 1, or 0 to keep "
+        "near-copies",
+        near));
   if (job.output.empty()) throw ConfigError("there is no output; name a new directory with --output");
   if (!files.exists(parent_path(job.output)))
     throw ConfigError(fmt::format("{}: is to be made in {}, which does not exist; make that first", printable(job.output),

@@ -26,7 +26,7 @@ NearQuery NearBlock::query(size_t place) const {
 void NearBlock::add(size_t place) {
   const auto added = static_cast<uint32_t>(place);
   for (size_t b = 0; b < kBands; ++b) {
-    uint32_t& end = last(b, pairs_[place].bands[b]);
+    uint32_t& end = last_[chain(b, pairs_[place].bands[b])];
     next_[place * kBands + b] = end == kNone ? added : std::exchange(next_[end * kBands + b], added);
     end = added;
   }
@@ -34,7 +34,7 @@ void NearBlock::add(size_t place) {
 
 std::optional<uint32_t> NearBlock::find(const NearQuery& query, uint32_t& tried) const {
   std::array<uint32_t, kBands> ends, at;  // of each chain: its last pair, and the next to look at
-  for (size_t b = 0; b < kBands; ++b) ends[b] = last(b, query.bands[b]);
+  for (size_t b = 0; b < kBands; ++b) ends[b] = last_[chain(b, query.bands[b])];
   const auto after = [&](size_t b, uint32_t place) { return place == ends[b] ? kNone : next_[place * kBands + b]; };
   const auto in_band = [&](size_t b, uint32_t place) {  // this pair, or the next that has the band
     while (place != kNone && pairs_[place].bands[b] != query.bands[b]) place = after(b, place);

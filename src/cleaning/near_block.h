@@ -17,10 +17,17 @@ struct NearQuery {
 };
 
 class NearBlock {
+  struct Pair {
+    uint64_t at = 0;  // of its shingles
+    uint32_t number = 0, source = 0, target = 0, tried = 0;
+    Bands bands{};
+  };
+
  public:
+  static constexpr uint64_t kPairBytes = sizeof(Pair) + 2 * kBands * sizeof(uint32_t);  // of memory for a pair, its shingles aside
+
   // For so many pairs with so many shingles of both sides in all.
   NearBlock(double threshold, size_t pairs, uint64_t shingles);
-
   // Puts a pair at a place, from 0, with its shingles of both sides. It is not found yet. tried: see find.
   void put(size_t place, const NearRecord& record, std::span<const uint32_t> shingles, uint32_t tried);
   size_t size() const { return pairs_.size(); }
@@ -35,22 +42,14 @@ class NearBlock {
 
  private:
   static constexpr uint32_t kMostTried = 500, kNone = 0xFFFFFFFF;
-  struct Pair {
-    uint64_t at = 0;  // of its shingles
-    uint32_t number = 0, source = 0, target = 0, tried = 0;
-    Bands bands{};
-  };
-  // A chain of pairs for each band and place of its hash: where its last pair is, from which one comes to its first.
-  uint32_t& last(size_t band, uint32_t hash) { return last_[band * pairs_.size() + (uint64_t{hash} * pairs_.size() >> 32)]; }
-  uint32_t last(size_t band, uint32_t hash) const { return const_cast<NearBlock*>(this)->last(band, hash); }
+  // Pairs are in a chain for each band and some of its hashes. Returns the chain's number.
+  size_t chain(size_t band, uint32_t hash) const { return band * pairs_.size() + (uint64_t{hash} * pairs_.size() >> 32); }
 
   const double threshold_;
   std::vector<Pair> pairs_;
   std::vector<uint32_t> shingles_;
-  std::vector<uint32_t> last_, next_;
-
- public:
-  static constexpr uint64_t kPairBytes = sizeof(Pair) + 2 * kBands * sizeof(uint32_t);  // of memory for a pair, its shingles aside
+  std::vector<uint32_t> last_;  // pair of each chain; kNone: it is empty
+  std::vector<uint32_t> next_;  // of each pair and band: the next of its chain; after the last comes the first
 };
 
 }  // namespace starling

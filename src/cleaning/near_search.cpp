@@ -19,7 +19,9 @@ struct Ranked {
   uint32_t number() const { return static_cast<uint32_t>(rank); }
 };
 bool is_better(const Ranked& a, const Ranked& b) { return a.rank < b.rank; }
-uint64_t rank_of(const NearRecord& record) { return uint64_t{~order_of(record.score)} << 32 | record.number; }
+uint64_t rank_of(const NearRecord& record) {
+  return uint64_t{~order_of(record.score + 0.0f)} << 32 | record.number;  // -0 is 0
+}
 
 uint64_t bytes_of(const Ranked& pair) { return NearBlock::kPairBytes + 2 * sizeof(Ranked) + pair.shingles * sizeof(uint32_t); }
 

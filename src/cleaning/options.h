@@ -58,9 +58,9 @@ void visit(Visitor& v, CleanOptions& c) {
            "data.train.0.scores) stays, or the first; off keeps all");
   v.field(
       "near-copies", c.near_copies,
-      "drop pairs that differ little from one that stays (the one with the best score, or the first): on both sides, or the target with "
-      "copies: targets, the word pairs that the two have in common are at least this share of those that either has; numbers, case and "
-      "punctuation do not count, sides of less than four words are spared; 0.8: one word in twenty may differ; at least 0.5; 0 = off",
+      "drop pairs that are nearly copies of one that stays: on both sides (with copies: targets, on the target) the Jaccard similarity "
+      "of their word bigrams is at least this; 0.8 allows one changed word in twenty, 0.6 one in ten; numbers, case and punctuation are "
+      "ignored, sides of fewer than four words spared; the one with the best score stays, or the first; 0.5 to 1; 0 = off",
       0.0, 1.0);
   v.field("max-same-source", c.max_same_source, "drop pairs whose source so many earlier ones have; 0 = off", 0, 1000000000);
   v.field("max-same-target", c.max_same_target, "the same for targets", 0, 1000000000);

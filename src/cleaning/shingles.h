@@ -10,8 +10,8 @@
 
 namespace starling {
 
-// Returns the hashes of a side's shingles, ascending and each once; none if the side is too short to be a near-copy (less than four words,
-// two letters without spaces for one word, or less than three different shingles), or has more than 10,000.
+// Returns the hashes of a side's shingles, ascending and each once; none if the side is too short to be a near-copy (fewer than four words,
+// two letters without spaces for one word, or fewer than three different shingles), or has more than 10,000.
 std::vector<uint32_t> shingles(const JudgedSide& side);
 
 // Returns whether the Jaccard similarity of two sets, the shingles of both over those of either, is at least the threshold; two empty sets

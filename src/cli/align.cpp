@@ -53,6 +53,10 @@ void run_align(AlignArguments& a) {
   } else if (!a.source_vocabulary.empty() || !a.target_vocabulary.empty()) {
     throw ConfigError("--vocab is for --parts pieces; add that, or leave --vocab out");
   }
+  if (a.job.aligner.slips && !a.job.load.empty())
+    throw ConfigError("--as-fast-align is for training, and --load goes without; leave one of the two out");
+  if (a.job.aligner.slips && !a.job.save.empty())
+    throw ConfigError("--save keeps what is likely, and --as-fast-align aligns by all; leave one of the two out");
   if (a.job.aligner.slips && a.job.aligner.model != AlignmentModel::diagonal)
     throw ConfigError("--as-fast-align is for the training of fast_align's model; add --model diagonal, or leave it out");
   a.job.aligner.threads = a.threads > 0 ? a.threads : usable_cores();

@@ -67,6 +67,7 @@ class PairInput {
       corpus_.source_language = languages.source;
       corpus_.target_language = a.target_language.empty() ? languages.target : a.target_language;
       pairs_.emplace(corpus_);
+      pairs_->take_damaged_lines();
       return;
     }
     list_.emplace(a.n_best);
@@ -234,15 +235,24 @@ void check_input(const ScoreArguments& a) {
 }
 
 // Has the model of the other direction translate into the language that the first one reads.
-LoadedModel into_reverse(LoadedModel reverse, const Languages& forward) {
+LoadedModel into_reverse(LoadedModel reverse, Languages forward, const std::string& target) {
   ModelDescription& d = reverse.description;
+  if (!target.empty()) forward.target = target;
   const auto differ = [](const std::string& a, const std::string& b) {
     return !a.empty() && !b.empty() && main_language(a) != main_language(b);
   };
+  const auto named = [](const std::string& code) { return code.empty() ? "?" : code; };
   if (differ(d.languages.source, forward.target) || differ(d.languages.target, forward.source))
     throw ConfigError(fmt::format("--reverse {} translates {} into {}, but the other direction of --model is {} into {}; name that model",
-                                  d.directory, d.languages.source, d.languages.target, forward.target, forward.source));
-  d.search = into_language(d.search, d, language_tags(d.languages).empty() ? "" : forward.source);
+                                  d.directory, named(d.languages.source), named(d.languages.target), named(forward.target),
+                                  named(forward.source)));
+  if (target_languages(d.languages).empty() && typed_tags(d.vocabularies.source()).empty()) return reverse;  // it has one target
+  if (forward.source.empty())
+    throw ConfigError(
+        fmt::format("--reverse {} translates into several languages, and --model does not say which one it reads; take a "
+                    "model of one target language",
+                    d.directory));
+  d.search = into_language(d.search, d, forward.source);
   return reverse;
 }
 
@@ -254,7 +264,7 @@ void run_score(const ScoreArguments& a) {
   };
   LoadedModel loaded = load(a.model);
   std::optional<BothDirections> both;
-  if (!a.reverse.empty()) both.emplace(a, into_reverse(load(a.reverse), loaded.description.languages));
+  if (!a.reverse.empty()) both.emplace(a, into_reverse(load(a.reverse), loaded.description.languages, a.target_language));
   loaded.description.search = into_language(loaded.description.search, loaded.description, a.target_language);
   ResultFile output(a.output);
   const char* const what = "scores";

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 
+#include "base/hash64.h"
 #include "base/ordered_pipeline.h"
 #include "data/lines_or_pairs.h"
 #include "likeness/ngram_model.h"
@@ -28,6 +30,7 @@ struct ScoredBlock {
 
 int64_t count_lines(const CorpusFiles& text, bool one_language) {
   LinesOrPairs reader(text, one_language);
+  reader.take_damaged_lines();
   int64_t count = 0;
   for (std::string_view s, t; reader.next(s, t);) ++count;
   return count;
@@ -62,22 +65,25 @@ class SideLikeness {
   std::array<std::optional<NgramModel>, 3> models_;
 };
 
+// Which of the two models of the text learns from a line. Neighbours do not take turns: a text may have questions and answers.
+size_t model_of(int64_t number) { return 1 + hash64(std::as_bytes(std::span(&number, 1))) % 2; }
+
 class PairLikeness {
  public:
   explicit PairLikeness(const LikenessJob& job)
       : job_(job), source_(job.parts, job.source_vocabulary), target_(job.parts, job.target_vocabulary) {
     lines = count_lines(job.text, job.one_language);
     const int64_t like = count_lines(job.like, job.one_language);
-    sampled = std::min({job.sample, lines, like});
+    sampled = std::min({job.sample, std::max<int64_t>(lines / 2, 1), like});
     if (sampled == 0) throw ConfigError(fmt::format("{} has no lines; give text", (lines == 0 ? job.text : job.like).name()));
     text_ = {std::min(2 * sampled, lines), lines};
-    read(job.text, text_, [](int64_t number) { return 1 + static_cast<size_t>(number % 2); });
+    read(job.text, text_, model_of);
     read(job.like, {sampled, like}, [](int64_t) { return size_t{0}; });
     source_.train(job.text.name());
     if (!job.one_language) target_.train(job.text.name());
   }
   double score(int64_t line, std::string_view s, std::string_view t) const {
-    const size_t other = text_.taken > 1 && text_.takes(line) && text_.number(line) % 2 == 0 ? 2 : 1;
+    const size_t other = text_.taken > 1 && text_.takes(line) ? 3 - model_of(text_.number(line)) : 1;
     return source_.score(s, other) + (job_.one_language ? 0 : target_.score(t, other));
   }
   int64_t lines = 0, sampled = 0;
@@ -86,6 +92,7 @@ class PairLikeness {
   template <class Model>
   void read(const CorpusFiles& text, const Spread& spread, Model model) {
     LinesOrPairs reader(text, job_.one_language);
+    reader.take_damaged_lines();
     std::string_view s, t;
     for (int64_t i = 0; reader.next(s, t); ++i) {
       if (!spread.takes(i)) continue;
@@ -104,6 +111,7 @@ LikenessCounts score_likeness(const LikenessJob& job, const TaskScreen& screen, 
   const PairLikeness models(job);
   TaskProgress progress("domain", screen);
   LinesOrPairs reader(job.text, job.one_language);
+  reader.take_damaged_lines();
   int64_t read = 0, done = 0;
   run_in_order<ScoredBlock>({.make =
                                  [&](ScoredBlock& block) {

@@ -1,6 +1,6 @@
 // How much more like one text a line is than like another, by trigram models of both (Moore and Lewis 2010): the difference of its mean
 // log-probabilities a word, nats. Pairs have the sum of both sides' (Axelrod, He and Gao 2011). The text itself has two models, of
-// different lines, so that no line is scored by a model that has seen it there.
+// different lines, so that no line is scored by a model that was trained on it.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct LikenessJob {
 };
 
 struct LikenessCounts {
-  int64_t lines = 0, sampled = 0;  // of the text; that each model is trained on, at most
+  int64_t lines = 0, sampled = 0;  // of the text; that each model is trained on
 };
 
 // Calls `take` with the score of each line or pair of the text, in order. The result does not depend on the number of threads. Throws what

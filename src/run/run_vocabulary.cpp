@@ -60,9 +60,11 @@ std::vector<std::string> symbols_of(const Config& c) {
   for (const CorpusFiles& corpus : c.data.train) {
     std::istringstream tags(corpus.tag);
     for (std::string tag; tags >> tag;) {
-      if (tag.find(',') != std::string::npos)
+      if (tag.find(',') != std::string::npos || tag == "<unk>" || tag == "<s>" || tag == "</s>")
         throw ConfigError(
-            fmt::format("data.train: a tag of a new vocabulary cannot have a comma, as {} has; name it otherwise", in_quotes(tag)));
+            fmt::format("data.train: {} cannot be a tag of a new vocabulary: it has a comma, or means something else; name "
+                        "another, such as <bt>",
+                        in_quotes(tag)));
       if (std::find(c.vocab.training.whole.begin(), c.vocab.training.whole.end(), tag) == c.vocab.training.whole.end())
         push_once(symbols, tag);
     }

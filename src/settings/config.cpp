@@ -380,7 +380,7 @@ std::string everyday_reference(std::string_view verb) {
       {"data.source", "crawl.en.gz"}, {"data.target", "crawl.de.gz"}, {"data.source-language", "en"}, {"data.target-language", "de"},
       {"valid.source", "valid.en"},   {"valid.target", "valid.de"},   {"clean.language", "false"},    {"clean.max-ratio", "4"},
       {"clean.max-words", "150"},     {"clean.min-script", "0.3"},    {"clean.min-digits", "0"},      {"clean.copies", "targets"},
-      {"clean.max-same-source", "5"}, {"clean.best-share", "0.8"}};
+      {"clean.near-copies", "0.8"},   {"clean.max-same-source", "5"}, {"clean.best-share", "0.8"}};
   static constexpr KeyExample kKeys[] = {
       {"data.source", "train.en.gz"},  {"data.target", "train.de.gz"},        {"valid.source", "valid.en"},   {"valid.target", "valid.de"},
       {"train.output", "my-model"},    {"model.preset", "transformer-small"}, {"model.dropout", "0.3"},       {"vocab.size", "16000"},

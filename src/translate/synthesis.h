@@ -19,7 +19,7 @@ struct SynthesisOptions {
 //   scores.zst      for each pair the mean log-probability of its translation's tokens, nats; data.train.N.scores reads it
 //   synthesis.json  counts
 //
-// Left out are blank lines, lines of more tokens than the model may read, and translations that are blank or reached the longest length.
+// Left out are blank lines, lines of more tokens than the model may read, and translations that are blank or reached the length limit.
 // Returns when all of it is there, also what other processes make. Throws ConfigError for what cannot be done, and DataError (file:line)
 // for a line that is no text, before anything is translated.
 void synthesize(FileSystem& files, const SynthesisOptions& options, const TranslateSurroundings& surroundings);

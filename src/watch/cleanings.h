@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "watch/run_files.h"
 
@@ -12,7 +13,8 @@ namespace starling {
 
 // Returns whether a directory is a cleaning: made by `starling clean`, or being made (.tmp-NAME).
 bool is_cleaning(const std::filesystem::path& directory);
-// Returns where a directory is made until it is complete.
+// Returns where a directory is made until it is complete: beside it, with this before its name.
+inline constexpr std::string_view kAsidePrefix = ".tmp-";
 std::filesystem::path aside_of(const std::filesystem::path& directory);
 
 class WatchedCleaning {
@@ -20,8 +22,8 @@ class WatchedCleaning {
   explicit WatchedCleaning(std::string directory) : directory_(std::move(directory)) {}
   const std::string& directory() const { return directory_; }
   bool under_way() const;
-  // Reads report.html if it has changed, as far as the look allows.
-  void refresh(Look& look);
+  // Reads report.html if it has changed and is within the bytes that may be kept.
+  void refresh(Look& look, uint64_t most);
   // Returns the page, as it was read last; null: there is none yet.
   std::shared_ptr<const std::string> page() const { return page_; }
 

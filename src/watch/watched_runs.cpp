@@ -24,7 +24,9 @@ namespace fs = std::filesystem;
 constexpr int kDepth = 3;           // levels below a directory in which runs are looked for
 constexpr double kFindSeconds = 5;  // between two looks for new runs
 constexpr size_t kMostRuns = 200;
-constexpr size_t kMostEntries = 100'000;  // in all directories that are looked at
+constexpr const char* kCleaned = "cleaned";              // where a run has its text, if it is cleaned before training
+constexpr uint64_t kMostPageBytes = uint64_t{96} << 20;  // of all pages of cleanings
+constexpr size_t kMostEntries = 100'000;                 // in all directories that are looked at
 
 double now_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
@@ -41,7 +43,7 @@ struct Found {
 void find_runs(const fs::path& path, int depth, const Look& look, size_t& entries, Found& found) {
   if (is_run(path)) {
     found.runs.push_back(path);
-    for (const fs::path& cleaned : {path / "cleaned", aside_of(path / "cleaned")})
+    for (const fs::path& cleaned : {path / kCleaned, aside_of(path / kCleaned)})
       if (is_cleaning(cleaned)) found.cleanings.push_back(cleaned);
     return;
   }
@@ -169,8 +171,12 @@ void WatchedRuns::refresh(Look& look) {
     run.state = state;
   }
   ++first_;
-  for (WatchedCleaning& cleaning : cleanings_)
-    if (!look.over()) cleaning.refresh(look);
+  uint64_t most = kMostPageBytes;
+  for (size_t i = 0; i < cleanings_.size() && !look.over(); ++i) {
+    WatchedCleaning& cleaning = cleanings_[(first_ + i) % cleanings_.size()];
+    cleaning.refresh(look, most);
+    if (cleaning.page()) most -= std::min<uint64_t>(most, cleaning.page()->size());
+  }
   make_view(now);
 }
 
@@ -190,6 +196,11 @@ void WatchedRuns::make_view(double now) {
   }
   std::vector<fs::path> places;
   for (const WatchedCleaning& cleaning : cleanings_) places.emplace_back(cleaning.directory());
+  for (fs::path& place : places) {
+    std::string name = place.filename().string();
+    if (name.starts_with(kAsidePrefix)) place.replace_filename(name = name.substr(kAsidePrefix.size()));
+    if (name == kCleaned && is_run(place.parent_path())) place = place.parent_path();
+  }
   const std::vector<std::string> names = short_names(places);
   for (size_t i = 0; i < cleanings_.size(); ++i)
     view->cleanings_.push_back({json_text({{"name", names[i]}, {"under_way", cleanings_[i].under_way()}}), cleanings_[i].page()});

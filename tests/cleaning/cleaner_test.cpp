@@ -177,6 +177,69 @@ TEST_F(Cleaning, TheBestOfCopiesStaysAndTheBestPairs) {
   EXPECT_THROW(clean(best), DataError);
 }
 
+// Both sides must be near; of those that are, the first or the best stays, and each that goes names the one that it is near.
+TEST_F(Cleaning, NearCopiesOfPairsThatStayGo) {
+  const std::string en = "You are looking at page {} of {} of our new catalogue", de = "Sie sehen Seite {} von {} unseres neuen Katalogs";
+  const auto pair = [](const std::string& s, const std::string& t, int a, int b) {
+    return fmt::format(fmt::runtime(s + "\t" + t), a, b, a, b);
+  };
+  write("a.tsv", {pair(en, de, 1, 20), "Page 3\tSeite 3", "Page 4\tSeite 4", pair(en, "Auf Seite {} von {} ist nichts zu finden", 9, 90),
+                  pair(en, de, 12, 345)});
+  write("b.tsv", {pair(en + ", sir", de + ", Herr", 7, 8)});
+  CleanJob near = job({tsv("a.tsv"), tsv("b.tsv")});
+  EXPECT_EQ(clean(near).corpora[0].kept, 5) << "unless asked for";
+  const std::string facts = facts_of(near);
+  near.options.near_copies = 0.8;
+  EXPECT_NE(facts_of(near), facts) << "what was judged without has no shingles";
+  near.output = path("near");
+  const CleanReport report = clean(near);
+  constexpr auto kNear = static_cast<size_t>(Rule::near_copy);
+  EXPECT_EQ(report.corpora[0].alone[kNear], 1);
+  EXPECT_EQ(report.corpora[1].alone[kNear], 1);
+  EXPECT_EQ(report.corpora[1].kept, 0);
+  const std::vector<std::string> dropped = lines("near/dropped.tsv.zst");
+  ASSERT_EQ(dropped.size(), 2u);
+  EXPECT_EQ(dropped[0], "1\t5\tnear-copy\t1:1\t" + pair(en, de, 12, 345));
+  EXPECT_THAT(dropped[1], testing::StartsWith("2\t1\tnear-copy\t1:1\t"));
+  EXPECT_THAT(clean_text(report), HasSubstr("dropped  near-copy              1 pair, 20.00 %, of which 1 by this rule alone"));
+  const auto json = nlohmann::json::parse(real_file_system()->read_file(path("near/clean.json")));
+  EXPECT_EQ(json["corpora"][1]["rules"]["near-copy"]["examples"][0]["of"], "1:1");
+  near.options.copies = CopyRule::targets;
+  near.output = path("targets");
+  write("a.tsv", {pair(en, de, 1, 20), pair("Something quite different it says here: {}, {}", de, 12, 345)});
+  EXPECT_EQ(clean(near).corpora[0].kept, 1);
+  near.options.copies = CopyRule::pairs;
+  near.output = path("pairs");
+  EXPECT_EQ(clean(near).corpora[0].kept, 2);
+  write("a.scores", {"-3", "-1"});
+  write("a.tsv", {pair(en, de, 1, 20), pair(en, de, 12, 345)});
+  near.data.train[0].scores = path("a.scores");
+  near.output = path("best");
+  clean(near);
+  EXPECT_THAT(lines("best/dropped.tsv.zst")[0], testing::StartsWith("1\t1\tnear-copy\t2:1\t")) << "what has no score counts as best";
+}
+
+TEST_F(Cleaning, NearCopiesAreTheSameHoweverTheyAreFound) {
+  std::vector<std::string> text;
+  for (int i = 0; i < 3000; ++i)
+    text.push_back(
+        fmt::format("The {0} of the house number {1} is very {2} and the garden is {3} too\t"
+                    "Die {0} des Hauses Nummer {1} ist sehr {2} und der Garten ist auch {3}",
+                    i % 37 + 'x', i, std::string(i % 5 + 3, 'o'), std::string(1 + i % 23, static_cast<char>('a' + i % 23))));
+  write("a.tsv", text);
+  std::vector<std::vector<std::string>> results;
+  for (const int threads : {1, 4}) {
+    CleanJob one = job({tsv("a.tsv")});
+    one.options.near_copies = 0.7;
+    one.threads = threads;
+    one.output = path("out" + std::to_string(threads));
+    clean(one);
+    results.push_back(lines(fmt::format("out{}/dropped.tsv.zst", threads)));
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_GT(results[0].size(), 1000u);
+}
+
 TEST_F(Cleaning, TextsThatComeTooOften) {
   write("a.tsv", {"Yes\tJa", "Yes\tJawohl", "Yes\tGenau", "Sure\tJa", "Right\tJa"});
   CleanJob often = job({tsv("a.tsv")});
@@ -199,7 +262,7 @@ TEST_F(Cleaning, CorporaHaveOptionsOfTheirOwn) {
   const CleanReport report = clean(job({tsv("a.tsv"), b}));
   EXPECT_EQ(report.corpora[0].kept, 0);
   EXPECT_EQ(report.corpora[1].kept, 1);
-  for (const char* wrong : {"copies=off", "min-digitz=0", "min-digits", "min-digits=x"}) {
+  for (const char* wrong : {"copies=off", "near-copies=0.8", "min-digitz=0", "min-digits", "min-digits=x"}) {
     b.clean = {wrong};
     CleanJob bad = job({b});
     bad.output = path("bad");
@@ -241,12 +304,34 @@ TEST_F(Cleaning, TextOfOneLanguageHasNoTargets) {
   lines_only.data.train.emplace_back().source = path("a");
   lines_only.options.copies = CopyRule::targets;
   lines_only.options.max_same_target = 1;
+  lines_only.options.near_copies = 0.5;
   const CleanReport report = clean(lines_only);
   EXPECT_EQ(report.corpora[0].name, path("a"));
   EXPECT_EQ(report.corpora[0].kept, 2);
   EXPECT_EQ(report.corpora[0].dropped[static_cast<size_t>(Rule::duplicate)], 1);
   EXPECT_TRUE(report.frequent_targets.empty());
   EXPECT_THAT(lines("out/kept.txt.zst"), ElementsAre("This is the first line of the text.", "And this is another one of them."));
+}
+
+TEST_F(Cleaning, NearCopiesAreAtLeastHalfAlike) {
+  write("a.tsv", {"Good morning\tGuten Morgen"});
+  CleanJob wrong = job({tsv("a.tsv")});
+  wrong.options.near_copies = 0.49;
+  try {
+    clean(wrong);
+    FAIL();
+  } catch (const ConfigError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("clean.near-copies"));
+    EXPECT_THAT(e.what(), HasSubstr("0.5 to 1"));
+  }
+  CleanJob alike = job({});
+  alike.monolingual = true;
+  write("a", {"This is page 1 of the new book", "This is page 2 of the new book", "This is page 2 of another book", "Page 1", "Page 2"});
+  alike.data.train.emplace_back().source = path("a");
+  alike.options.near_copies = 0.5;
+  clean(alike);
+  EXPECT_THAT(lines("out/kept.txt.zst"),
+              ElementsAre("This is page 1 of the new book", "This is page 2 of another book", "Page 1", "Page 2"));
 }
 
 TEST_F(Cleaning, LeavesTheDirectoriesOfOthersAlone) {

@@ -48,6 +48,8 @@ class CleaningPage : public testing::Test {
       if (random() % 30 == 0) s += "Donaudampfschifffahrtsgesellschaftskapitän";
       if (random() % 50 == 0) t = "";
       if (random() % 8 == 0) s = "again " + std::to_string(random() % 5), t = "noch einmal " + std::to_string(random() % 5);
+      if (i % 90 == 7)
+        s = fmt::format("we saw the red house {} of the men", i), t = fmt::format("wir sahen das rote Haus {} der Männer", i);
       text << s << "\t" << t << "\n";
       scores << static_cast<double>(random() % 100000) / 1000 << "\n";
     }
@@ -129,6 +131,24 @@ TEST_F(CleaningPage, AgreesWithWhatComesAfterCopies) {
   EXPECT_EQ(kept(), expected);
   EXPECT_EQ(browser_->value("starlingCleaning.outcome().more + starlingCleaning.outcome().fewer"), 0);
   EXPECT_TRUE(browser_->value("document.querySelector('[data-asked=\"language\"]').disabled").get<bool>()) << "it was not looked for";
+}
+
+TEST_F(CleaningPage, ShowsNearCopiesBesideWhatStays) {
+  CleanOptions options;
+  options.near_copies = 0.5;
+  const int64_t expected = clean(options);
+  EXPECT_LT(expected, clean({}));
+  browser_->call("Page.navigate", {{"url", "file://" + own_.file("out-1/report.html")}});
+  ASSERT_TRUE(browser_->becomes_true("window.starlingCleaning && starlingCleaning.report.corpora[0].dropped.at(-1) > 0"));
+  EXPECT_EQ(kept(), expected);
+  EXPECT_EQ(browser_->value("starlingCleaning.outcome().more + starlingCleaning.outcome().fewer"), 0);
+  EXPECT_EQ(browser_->value("starlingCleaning.yaml()"), "");
+  browser_->value("[...document.querySelectorAll('#corpora button')].at(-1).click()");
+  const std::string rows = "document.querySelectorAll('#pairs tbody tr').length";
+  EXPECT_GE(browser_->value(rows).get<int>(), 1);
+  EXPECT_EQ(browser_->value("document.querySelectorAll('#pairs .original').length").get<int>(), 2 * browser_->value(rows).get<int>());
+  EXPECT_THAT(browser_->value("document.querySelector('#pairs tbody td').innerText").get<std::string>(),
+              testing::AllOf(HasSubstr("near-copy"), HasSubstr("like line ")));
 }
 
 TEST_F(CleaningPage, ShowsPairsAsText) {

@@ -140,7 +140,7 @@ TEST_F(DirectionsTest, ATagOfACorpusIsAPieceOfANewVocabulary) {
   }
   keys.back().second = "a,b";
   keys.emplace_back("train.output", path("comma"));
-  EXPECT_THAT(error<ConfigError>([&] { run_training(load_run_config("", keys)); }), HasSubstr("cannot have a comma"));
+  EXPECT_THAT(error<ConfigError>([&] { run_training(load_run_config("", keys)); }), HasSubstr("'a,b' cannot be a tag"));
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST_F(WatchPageTest, LinksThePagesOfCleanings) {
   runs_.emplace(std::vector<std::string>{root_});
   open();
   ASSERT_TRUE(browser_->becomes_true("!document.querySelector('#cleanings').hidden"));
-  EXPECT_EQ(text("#cleanings"), "Cleaned text: cleaned");
+  EXPECT_EQ(text("#cleanings"), "Cleaned text: good");
   browser_->value("document.querySelector('#cleanings a').click()");
   ASSERT_TRUE(browser_->becomes_true("document.title === 'Cleaned'"));
   EXPECT_EQ(text("#text"), "kept") << "its scripts work";

@@ -65,10 +65,13 @@ TEST_F(WatchedRunsTest, PassesOnThePagesOfCleanings) {
   append("secret", "<p>mine");
   append("all/linked/clean.json", "{}");
   std::filesystem::create_symlink(path("secret"), path("all/linked/report.html"));
+  append("elsewhere/report.html", "<p>of the watcher");
+  append("elsewhere/clean.json", "{}");
+  report("all/second", 1, 1);
+  std::filesystem::create_directory_symlink(path("elsewhere"), path("all/second/cleaned"));
   WatchedRuns runs({path("all")});
   refresh(runs);
-  EXPECT_EQ(changes(runs, 0)["cleanings"],
-            (Json{{{"name", ".tmp-crawl"}, {"under_way", true}}, {{"name", "cleaned"}, {"under_way", false}}}));
+  EXPECT_EQ(changes(runs, 0)["cleanings"], (Json{{{"name", "crawl"}, {"under_way", true}}, {{"name", "run"}, {"under_way", false}}}));
   WatchPages pages({.runs = {}, .names = {}});
   pages.show(runs.view());
   EXPECT_EQ(get(pages, "/cleaning/0").body, "<p>half");
@@ -87,7 +90,7 @@ TEST_F(WatchedRunsTest, PassesOnThePagesOfCleanings) {
   EXPECT_EQ(get(pages, "/cleaning/0").status, 404);
   // A cleaning alone, by the name that it will have.
   append("all/.tmp-crawl/report.html", "<p>again");
-  WatchedRuns alone({path("all/crawl")});
+  WatchedRuns alone({path("all/crawl/")});
   EXPECT_EQ(alone.size(), 0u);
   EXPECT_EQ(alone.cleanings(), 1u);
 }
