@@ -7,9 +7,9 @@
 namespace starling {
 namespace {
 
-constexpr double kFirst = 3, kLeast = 10;  // s: until the first page, between pages
-constexpr double kShare = 50;              // of the time, one part may be spent on pages
-constexpr uint64_t kLook = 256;            // pairs between two looks at the clock
+constexpr double kLeast = 10;    // s between pages
+constexpr double kShare = 50;    // of the time, one part may be spent on pages
+constexpr uint64_t kLook = 256;  // pairs between two looks at the clock
 
 CleanReport without_pairs(const CleanJob& job, const std::vector<PairKind>& kinds, int64_t judged_before) {
   CleanReport report;
@@ -26,13 +26,14 @@ CleanReport without_pairs(const CleanJob& job, const std::vector<PairKind>& kind
 
 }  // namespace
 
-LiveReport::LiveReport(const CleanJob& job, const std::vector<PairKind>& kinds, int64_t judged_before, FileSystem& files, std::string path)
+LiveReport::LiveReport(const CleanJob& job, const std::vector<PairKind>& kinds, int64_t judged_before, FileSystem& files, std::string path,
+                       double first_seconds)
     : job_(job),
       files_(files),
       path_(std::move(path)),
       report_(without_pairs(job, kinds, judged_before)),
       tally_(report_),
-      next_(steady_seconds() + kFirst) {}
+      next_(steady_seconds() + first_seconds) {}
 
 void LiveReport::see(const JudgedPair& pair) {
   tally_.take(pair, "");

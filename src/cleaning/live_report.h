@@ -12,8 +12,9 @@ namespace starling {
 
 class LiveReport {
  public:
-  // Writes the page to `path`, some seconds after the first pair and then at growing intervals; not if it cannot be written.
-  LiveReport(const CleanJob& job, const std::vector<PairKind>& kinds, int64_t judged_before, FileSystem& files, std::string path);
+  // Writes the page to `path` after the first seconds and then at growing intervals; not if it cannot be written.
+  LiveReport(const CleanJob& job, const std::vector<PairKind>& kinds, int64_t judged_before, FileSystem& files, std::string path,
+             double first_seconds = 3);
   void see(const JudgedPair& pair);
 
  private:

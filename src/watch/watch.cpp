@@ -174,8 +174,8 @@ void watch(const WatchOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);
   WatchedRuns runs(options.runs);
   WatchPages pages(options);
-  std::string what = counted(runs.size(), "run");
-  if (runs.cleanings() > 0) what += " and " + counted(runs.cleanings(), "cleaning");
+  std::string what = runs.size() > 0 || runs.cleanings() == 0 ? counted(runs.size(), "run") : "";
+  if (runs.cleanings() > 0) what += (what.empty() ? "" : " and ") + counted(runs.cleanings(), "cleaning");
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);  // ignored under nohup; a blocked signal would be seen all the same
   const bool outlives_terminal = hangup.sa_handler == SIG_IGN;

@@ -69,7 +69,7 @@ TEST_F(LexiconFile, WrongLinesAreNamed) {
   EXPECT_THAT(said(""), HasSubstr("is no lexicon"));
   EXPECT_THAT(said("starling-lexicon-1\twords\t1\n"), HasSubstr("lexicon:1: is no lexicon; name a file that"));
   EXPECT_THAT(said("starling-lexicon-2\twords\tmodel4\n"), HasSubstr(":1: is no lexicon"));
-  EXPECT_THAT(said(hmm + word), HasSubstr(":2: is the last line, but the weight of a jump lacks"));
+  EXPECT_THAT(said(hmm + word), HasSubstr(":2: is the last line, but the weight of a jump is missing"));
   EXPECT_THAT(said(hmm + jumps("forward") + word + "reverse\tHaus\thouse\t0.5\n"), HasSubstr(":154: is the last line"));
   EXPECT_THAT(said(hmm + jumps("forward") + "jump\tforward\t3\t0.5\n"), HasSubstr(":153: says a width again"));
   for (const char* width : {"51", "-51", "x", "", "99999999999999999999"})
@@ -81,7 +81,7 @@ TEST_F(LexiconFile, WrongLinesAreNamed) {
   EXPECT_THAT(said(hmm + "jump\tfor\t1\t1\n"), HasSubstr(":2: names another direction"));
   const std::string diagonal = "starling-lexicon-2\twords\tdiagonal\n";
   EXPECT_EQ(said(diagonal + "tension\tforward\t4\n" + word), "");
-  EXPECT_THAT(said(diagonal + word), HasSubstr(":2: is the last line, but a tension lacks"));
+  EXPECT_THAT(said(diagonal + word), HasSubstr(":2: is the last line, but a tension is missing"));
   EXPECT_THAT(said(diagonal + "tension\tforward\t-4\n"), HasSubstr(":2: has a tension"));
   const std::string model1 = "starling-lexicon-2\twords\tmodel1\n";
   EXPECT_EQ(said(model1 + word), "");

@@ -291,5 +291,15 @@ TEST(CardLateness, WhoeverIsBehindIsNamed) {
   EXPECT_THAT(describe(l), HasSubstr("what the other ranks are doing is not known"));
 }
 
+// Several groups of a card are ended together, which NCCL can since 2.22.
+TEST(CardGroups, NeedAnNcclThatAbortsThemTogether) {
+  using STARLING_CUDA::why_too_old;
+  EXPECT_EQ(why_too_old(21805, 1), "");
+  EXPECT_EQ(why_too_old(22200, 3), "");
+  EXPECT_EQ(why_too_old(22105, 2),
+            "NCCL 2.21.5 cannot end the groups of a divided model's card together when a rank is lost, which 2.22.0 "
+            "can; install that, or leave parallel.pipeline and parallel.tensor at 1");
+}
+
 }  // namespace
 }  // namespace starling

@@ -58,7 +58,9 @@ class CopiesTest : public testing::Test {
     for (uint32_t i = 0; i < kPairs; ++i) {
       const bool copy = !all_[i].first.broken.any() && best.at(all_[i].second.pair) != i;
       ASSERT_EQ(found[i].first == Rule::duplicate, copy) << i;
-      if (copy) ASSERT_EQ(found[i].second, best.at(all_[i].second.pair)) << i;
+      if (copy) {
+        ASSERT_EQ(found[i].second, best.at(all_[i].second.pair)) << i;
+      }
       copies += copy;
     }
     EXPECT_GT(copies, 50000u);

@@ -92,6 +92,10 @@ CardPlaces CardWatch::places() const {
 
 void CardWatch::take(const CardGroup& group, int64_t counted) {
   const std::lock_guard lock(mutex_);
+  const auto others = std::count_if(purposes_.begin(), purposes_.end(), [](const std::string& purpose) { return !purpose.empty(); });
+  int version = 0;
+  if (ncclGetVersion(&version) == ncclSuccess)
+    if (const std::string why = why_too_old(version, others + 1); !why.empty()) throw ConfigError(why);
   counts_[group.place] = {counted, counted, counted};
   purposes_[group.place] = group.purpose;
 }

@@ -27,6 +27,15 @@ std::string nccl_version() {
   return ncclGetVersion(&version) == ncclSuccess ? version_text(version) : "none";
 }
 
+std::string why_too_old(int version, int64_t groups) {
+  constexpr int kAbortsTogether = 22200;  // before, the abort of one communicator waits for the kernels of another
+  if (groups < 2 || version >= kAbortsTogether) return "";
+  return fmt::format(
+      "NCCL {} cannot end the groups of a divided model's card together when a rank is lost, which {} can; install that, or "
+      "leave parallel.pipeline and parallel.tensor at 1",
+      version_text(version), version_text(kAbortsTogether));
+}
+
 void prepare_environment(const Communicator& comm, bool divided) {
   if (comm.size() == 1) return;
   const auto set = [](const char* name, const char* value) { setenv(name, value, 0); };

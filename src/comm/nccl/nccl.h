@@ -17,5 +17,7 @@ namespace starling::STARLING_CUDA {
 void prepare_environment(const Communicator& comm, bool divided);
 CardConnection connect_cards(Communicator& comm, Memory& memory);
 std::string nccl_version();
+// Returns why NCCL of a version (22809: 2.28.9) cannot serve a card that belongs to so many groups; "" if it can.
+std::string why_too_old(int version, int64_t groups);
 
 }  // namespace starling::STARLING_CUDA

@@ -7,7 +7,7 @@ namespace starling::STARLING_CUDA::kernels {
 namespace {
 
 template <class T, int W, bool kRelative>
-__global__ void __launch_bounds__(kMostThreads) attention_backward_kernel(Planned<AttentionBackward> all) {
+__global__ void __launch_bounds__(kMostThreads, 1) attention_backward_kernel(Planned<AttentionBackward> all) {
   const AttentionBackward& b = all.task;
   const Attention& t = b.of;
   const Plan& plan = all.plan;

@@ -94,7 +94,7 @@ __device__ void sum_by_bin(const Cached& all, int64_t row, const int32_t* index,
 }
 
 template <class T, int W>
-__global__ void __launch_bounds__(kMostWarps* kWarp) attend_cached_kernel(Cached all) {
+__global__ void __launch_bounds__(kMostWarps* kWarp, 1) attend_cached_kernel(Cached all) {
   const AttendCached& t = all.task;
   const int64_t row = blockIdx.x / all.pieces, piece = blockIdx.x % all.pieces * W;
   const int near = lane() % kLanes, group = lane() / kLanes, warps = static_cast<int>(blockDim.x) / kWarp;
