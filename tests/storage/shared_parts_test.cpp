@@ -73,7 +73,7 @@ TEST_F(SharedPartsTest, APartWhoseProcessHasEndedIsFree) {
 TEST_F(SharedPartsTest, OtherJobsAndOtherThingsAreRefusedAndStay) {
   SharedParts one = join();
   make(one, 0, "a");
-  EXPECT_THAT(refusal("with a beam of 5\n"), HasSubstr("was begun with other text, another model or other options"));
+  EXPECT_THAT(refusal("with a beam of 5\n"), HasSubstr("another model or other options; use those again, remove"));
   EXPECT_TRUE(one.done(0));
   const auto whole = one.begin_whole();
   one.join(1, "txt", "text");
