@@ -1,5 +1,8 @@
 #include "alignment/align_files.h"
 
+#include <cmath>
+#include <limits>
+
 #include "alignment/lexicon.h"
 #include "base/files.h"
 #include "base/ordered_pipeline.h"
@@ -8,7 +11,7 @@
 namespace starling {
 namespace {
 
-constexpr size_t kMostCells = size_t{1} << 24;  // pairs of words of a sentence pair that is learnt from: 4,096 words on each side
+constexpr size_t kMostCells = size_t{1} << 24;  // pairs of words of a sentence pair that is aligned: 4,096 words on each side
 constexpr size_t kAlignedBlock = 500;           // pairs that a thread aligns at a time
 
 struct AlignedBlock {
@@ -77,6 +80,10 @@ class Directions {
   void align(AlignedBlock::Pair& pair) const {
     const NumberedPair ids{lexicon_.source.known(parts(pair.source, true)), lexicon_.target.known(parts(pair.target, false))},
         swapped{ids.target, ids.source};
+    if (ids.source.size() * ids.target.size() > kMostCells) {
+      pair.log_probability = std::numeric_limits<double>::quiet_NaN();
+      return;
+    }
     const bool both = job_.symmetrisation != Symmetrisation::forward && job_.symmetrisation != Symmetrisation::reverse;
     const AlignedPair forward = job_.symmetrisation != Symmetrisation::reverse ? lexicon_.forward->align(ids) : AlignedPair(),
                       reverse = job_.symmetrisation != Symmetrisation::forward ? lexicon_.reverse->align(swapped) : AlignedPair();
@@ -122,6 +129,7 @@ AlignedCounts align_files(const AlignJob& job, const TaskScreen& screen, const S
                                   [&](AlignedBlock& block) {
                                     for (const AlignedBlock::Pair& pair : block.pairs) {
                                       result.links += std::ssize(pair.links);
+                                      result.too_long += std::isnan(pair.log_probability);
                                       take(pair.links, pair.log_probability);
                                     }
                                     done += std::ssize(block.pairs);

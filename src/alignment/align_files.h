@@ -24,6 +24,7 @@ struct AlignJob {
 
 struct AlignedCounts {
   int64_t pairs = 0, sampled = 0, links = 0;
+  int64_t too_long = 0;  // pairs: they have no links, and nan for a score
 };
 
 // Calls `take` for each pair in order with its links, and the mean of both directions of the log-probability of a word, nats: how parallel

@@ -146,7 +146,7 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
   write_chosen(job, files, segments, place.directory(), report, progress);
   report.writing = progress.seconds() - report.judging - report.comparing;
   files.write_file(join_path(place.directory(), "clean.json"), clean_json(report));
-  files.write_file(page, clean_page(report, job));
+  files.replace_file(page, clean_page(report, job));
   if (job.configuration) files.write_file(join_path(place.directory(), "train.yml"), job.configuration(report));
   return report;
 }

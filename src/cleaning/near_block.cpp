@@ -1,6 +1,8 @@
 #include "cleaning/near_block.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "cleaning/shingles.h"
@@ -41,11 +43,16 @@ std::optional<uint32_t> NearBlock::find(const NearQuery& query, uint32_t& tried)
     return place;
   };
   for (size_t b = 0; b < kBands; ++b) at[b] = ends[b] == kNone ? kNone : in_band(b, next_[ends[b] * kBands + b]);
-  while (tried < kMostTried) {
+  const auto have_most_bands = [&](const Bands& other) {
+    return std::inner_product(other.begin(), other.end(), query.bands.begin(), int64_t{0}, std::plus<>(), std::equal_to<>()) >= kMostBands;
+  };
+  while (tried < kMostLooked) {
     const uint32_t first = *std::min_element(at.begin(), at.end());
     if (first == kNone) break;
     const NearQuery other = this->query(first);
-    if (are_near(query.source, other.source, threshold_) && are_near(query.target, other.target, threshold_)) return pairs_[first].number;
+    if ((tried < kMostTried || have_most_bands(other.bands)) && are_near(query.source, other.source, threshold_) &&
+        are_near(query.target, other.target, threshold_))
+      return pairs_[first].number;
     ++tried;
     for (size_t b = 0; b < kBands; ++b)
       if (at[b] == first) at[b] = in_band(b, after(b, first));

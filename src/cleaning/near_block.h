@@ -37,11 +37,12 @@ class NearBlock {
   // Lets the pair at a place be found, which must be behind those that were added before.
   void add(size_t place);
   // Returns the number of the first pair that was added and is near. tried: pairs that were not near enough, of earlier blocks too; it
-  // grows, to kMostTried at most.
+  // grows, to kMostLooked at most. After kMostTried, only pairs that have most bands in common are compared.
   std::optional<uint32_t> find(const NearQuery& query, uint32_t& tried) const;
 
  private:
-  static constexpr uint32_t kMostTried = 500, kNone = 0xFFFFFFFF;
+  static constexpr uint32_t kMostTried = 500, kMostLooked = 5000, kNone = 0xFFFFFFFF;
+  static constexpr int64_t kMostBands = kBands / 2;
   // Pairs are in a chain for each band and some of its hashes. Returns the chain's number.
   size_t chain(size_t band, uint32_t hash) const { return band * pairs_.size() + (uint64_t{hash} * pairs_.size() >> 32); }
 

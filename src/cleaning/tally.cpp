@@ -31,7 +31,8 @@ void Tally::Sample::offer(uint32_t number, const JudgedPair& pair, const std::st
     highest_.pop();
   }
   highest_.push(hash);
-  const CopyKeys keys(JudgedSide(pair.source), JudgedSide(pair.target));
+  // A text that is too long is not taken apart: it may be very long.
+  const CopyKeys keys = pair.broken.has(Rule::length) ? CopyKeys() : CopyKeys(JudgedSide(pair.source), JudgedSide(pair.target));
   SampledPair& chosen = chosen_.emplace(hash, std::pair(number, SampledPair{pair, keys})).first->second.second;
   chosen.of = of;
   for (std::string* side : {&chosen.source, &chosen.target}) *side = shortened(*side, kShownBytes);

@@ -77,6 +77,8 @@ void run_align(AlignArguments& a) {
       });
   links.close();
   if (!a.scores.empty()) scores.close();
+  if (text.too_long > 0)
+    tell("warning: {} of more than some 4,000 words a side: without links, and nan for a score\n", counted(text.too_long, "pair"));
   say(fmt::format("{}, {}; {}", counted(text.pairs, "pair"), counted(text.links, "link"),
                   a.job.load.empty() ? "trained on " + counted(text.sampled, "pair") : "by what " + printable(a.job.load) + " has learnt"));
 }

@@ -15,6 +15,7 @@
 #include "evaluation/pair_scores.h"
 #include "interop/usable_model.h"
 #include "storage/result_file.h"
+#include "text/language_match.h"
 
 namespace starling {
 namespace {
@@ -239,7 +240,8 @@ LoadedModel into_reverse(LoadedModel reverse, Languages forward, const std::stri
   ModelDescription& d = reverse.description;
   if (!target.empty()) forward.target = target;
   const auto differ = [](const std::string& a, const std::string& b) {
-    return !a.empty() && !b.empty() && main_language(a) != main_language(b);
+    const std::string one = main_language(comparable_language(a)), other = main_language(comparable_language(b));
+    return one.size() == 2 && other.size() == 2 && one != other;  // longer codes may be other names of the same
   };
   const auto named = [](const std::string& code) { return code.empty() ? "?" : code; };
   if (differ(d.languages.source, forward.target) || differ(d.languages.target, forward.source))

@@ -75,7 +75,7 @@ class PairLikeness {
     lines = count_lines(job.text, job.one_language);
     const int64_t like = count_lines(job.like, job.one_language);
     sampled = std::min({job.sample, std::max<int64_t>(lines / 2, 1), like});
-    if (sampled == 0) throw ConfigError(fmt::format("{} has no lines; give text", (lines == 0 ? job.text : job.like).name()));
+    if (lines == 0 || like == 0) throw ConfigError(fmt::format("{} has no lines; give text", (lines == 0 ? job.text : job.like).name()));
     text_ = {std::min(2 * sampled, lines), lines};
     read(job.text, text_, model_of);
     read(job.like, {sampled, like}, [](int64_t) { return size_t{0}; });

@@ -136,6 +136,7 @@ void SharedParts::tidy() {
   try {
     files_.remove(join_path(directory_, kWholeLock));
     files_.remove_all(join_path(directory_, kParts));
+    files_.remove(aside_ + ".lock");
   } catch (const Error&) {  // another process does the same, or the disk cannot be written any more
   }
 }

@@ -13,7 +13,8 @@ bool is_cleaning(const fs::path& directory) {
   std::error_code error;
   if (fs::is_symlink(fs::symlink_status(directory, error))) return false;  // it may lead to what only the watcher may read
   const auto has = [&](const char* name) { return is_regular_file((directory / name).string()); };
-  return has(kPage) && (has("clean.json") || fs::is_directory(directory / "judged", error));
+  if (directory.filename().string().starts_with(kAsidePrefix)) return fs::is_directory(directory / "judged", error);
+  return has(kPage) && has("clean.json");
 }
 
 fs::path aside_of(const fs::path& asked) {
