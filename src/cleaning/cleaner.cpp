@@ -105,14 +105,21 @@ uint64_t table_bytes(const CleanJob& job) {
 }
 
 // Compares each pair with all others.
-void mark_pairs(const CleanJob& job, const Segments& segments, CleanReport& report) {
+void mark_pairs(const CleanJob& job, const Segments& segments, CleanReport& report, TaskProgress& progress) {
   CopySearch copies(segments, table_bytes(job));
   const CleanOptions& o = job.options;
   for (const auto& [key, lines] : {std::pair(&CopyKeys::source, &report.frequent_sources), {&CopyKeys::target, &report.frequent_targets}})
     if (!job.monolingual || key == &CopyKeys::source)
       for (const auto& [number, pairs] : copies.most_frequent(key, kFrequentLines)) lines->push_back({number, pairs, ""});
   if (o.copies != CopyRule::off) copies.mark_duplicates(key_of_copies(job));
-  if (o.near_copies > 0) mark_near_copies(segments, {o.near_copies, table_bytes(job), job.threads});
+  if (o.near_copies > 0) {
+    const auto told = [&](uint64_t pairs) {
+      if (progress.due())
+        progress.tell(0.9 + 0.05 * static_cast<double>(pairs) / static_cast<double>(segments.all_pairs()),
+                      fmt::format("{} pairs compared with those before them", pairs));
+    };
+    mark_near_copies(segments, {o.near_copies, table_bytes(job), job.threads, told});
+  }
   if (o.max_same_source > 0) copies.mark_frequent(&CopyKeys::source, o.max_same_source);
   if (o.max_same_target > 0 && !job.monolingual) copies.mark_frequent(&CopyKeys::target, o.max_same_target);
   if (o.best_share < 1)
@@ -141,7 +148,7 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
   report.facts = facts_hash(job);
   report.monolingual = job.monolingual;
   report.judging = progress.seconds();
-  mark_pairs(job, segments, report);
+  mark_pairs(job, segments, report, progress);
   report.comparing = progress.seconds() - report.judging;
   write_chosen(job, files, segments, place.directory(), report, progress);
   report.writing = progress.seconds() - report.judging - report.comparing;

@@ -30,13 +30,15 @@ class NearCopies {
   NearCopies(const Segments& segments, const NearSearch& search)
       : segments_(segments), search_(search), most_(std::max<uint64_t>(1, search.bytes / bytes_of({}))) {}
   void mark() {
+    uint64_t done = 0;
     for (uint64_t after = 0;;) {
       std::vector<Ranked> chosen = best_after(after);
       if (chosen.empty()) return;
       after = chosen.back().rank + 1;
       NearBlock block = load(chosen);
-      compare_within(block);
+      compare_within(block, done);
       compare_rest(block, after);
+      done += block.size();
     }
   }
 
@@ -97,9 +99,11 @@ class NearCopies {
     return block;
   }
 
-  void compare_within(NearBlock& block) const {
+  void compare_within(NearBlock& block, uint64_t done) const {
+    constexpr size_t kTold = 1024;                      // pairs
     std::vector<std::pair<uint32_t, uint32_t>> copies;  // numbers of a pair and of the one that it is near
     for (size_t i = 0; i < block.size(); ++i) {
+      if (search_.told && i % kTold == 0) search_.told(done + i);
       uint32_t tried = block.tried(i);
       if (const auto found = block.find(block.query(i), tried))
         copies.emplace_back(block.number(i), *found);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "cleaning/judged_pairs.h"
 
@@ -14,10 +15,12 @@ struct NearSearch {
   double threshold = 0;  // Jaccard similarity of the shingles of both sides
   uint64_t bytes = 0;    // for a block
   int threads = 1;
+  std::function<void(uint64_t pairs)> told = {};  // called now and then with how many have been compared with all before them
 };
 
 // Marks the pairs without a mark that are near-copies of one with a better score, or an equal one and a lower number. Of each pair at most
-// 500 that were not near enough are looked at, the best first, so that a million that resemble each other a little do not take forever.
+// 5,000 that were not near enough are looked at (NearBlock::find), the best first, so that a million that resemble each other a little do
+// not take forever.
 void mark_near_copies(const Segments& segments, const NearSearch& search);
 
 }  // namespace starling
