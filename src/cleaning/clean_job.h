@@ -15,12 +15,15 @@ namespace starling {
 struct CleanReport;
 
 struct CleanJob {
-  DataOptions data;  // corpora in files; monolingual: their sources are the text, and they have no targets
+  // Corpora in files, or one in a pipe, which is stored first; monolingual: their sources are the text, and they have no targets.
+  DataOptions data;
   bool monolingual = false;
   Languages languages;                // of corpora that do not name theirs
   std::vector<CorpusFiles> held_out;  // validation and test sets
   CleanOptions options;
-  std::string output;  // a directory, which must not exist
+  std::string output;              // a directory, which must not exist
+  std::vector<std::string> names;  // of the corpora, for people; empty: those of their files
+  std::string name(size_t corpus) const { return corpus < names.size() ? names[corpus] : data.train[corpus].name(); }
   // Returns a configuration that names what is kept, for train.yml; may be empty.
   std::function<std::string(const CleanReport&)> configuration;
   int threads = 1;

@@ -1,6 +1,9 @@
 #include "cleaning/cleaner.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <span>
 #include <utility>
@@ -27,11 +30,9 @@ constexpr size_t kFrequentLines = 30;                   // of each side
 constexpr double kLeastNear = 0.5;                      // below, unrelated text would be compared pair by pair
 
 void check_job(const CleanJob& job, FileSystem& files) {
-  if (!job.monolingual) check_options(job.data);
+  if (!job.monolingual) check_options(job.data, true);
   for (const CorpusFiles& corpus : job.data.train) {
     corpus_options(job, corpus);
-    if (job.monolingual && is_pipe(corpus.source))
-      throw ConfigError(fmt::format("{} is a pipe, but text to clean is read more than once; store it in a file", corpus.source));
     if (!corpus.alignment.empty())
       throw ConfigError(
           fmt::format("the corpus {} has an alignment, whose positions cleaning would change; align the cleaned text", corpus.name()));
@@ -128,8 +129,29 @@ void mark_pairs(const CleanJob& job, const Segments& segments, CleanReport& repo
     if (const auto limit = copies.score_of_best_words(o.best_words)) copies.mark_scores_below(*limit);
 }
 
-CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files, const TaskScreen& screen) {
+// Stores text from pipes, which can be read only once, beside what is judged of it.
+void store_pipes(CleanJob& job, FileSystem& files, const std::string& directory, TaskProgress& progress) {
+  for (size_t i = 0; i < job.data.train.size(); ++i) job.names.push_back(job.data.train[i].name());
+  for (size_t i = 0; i < job.data.train.size(); ++i) {
+    std::string& path = job.monolingual ? job.data.train[i].source : job.data.train[i].tsv;
+    if (!is_pipe(path)) continue;
+    job.names[i] = path == "-" ? "standard input" : path;
+    LineReader reader(path);
+    reader.mark_invalid_bytes();
+    path = join_path(directory, fmt::format("piped-{}.zst", i));
+    ZstdWriter stored(files, path, 1);
+    for (std::string_view line; reader.next(line);) {
+      stored.write(line);
+      stored.write("\n");
+      if (progress.due()) progress.tell(-1, fmt::format("{} lines stored", reader.line_number()));
+    }
+    stored.close();
+  }
+}
+
+CleanReport clean_into(Workplace& place, CleanJob job, FileSystem& files, const TaskScreen& screen) {
   TaskProgress progress("clean", screen);
+  store_pipes(job, files, place.judged(), progress);
   CleanReport report;
   Segments segments(files, place.judged());
   segments.forget_marks();
@@ -141,7 +163,7 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
   live.reset();
   for (size_t i = 0; i < kinds.size(); ++i) {
     CorpusCleaning& corpus = report.corpora.emplace_back();
-    corpus.name = job.data.train[i].name();
+    corpus.name = job.name(i);
     corpus.first = starts[i];
     corpus.usual_ratio = kinds[i].usual_ratio;
   }
@@ -158,6 +180,9 @@ CleanReport clean_into(Workplace& place, const CleanJob& job, FileSystem& files,
   return report;
 }
 
+// What comes from a pipe is never what came from one before.
+std::string facts_of_pipe() { return fmt::format("pipe {} {}\n", ::getpid(), std::chrono::system_clock::now().time_since_epoch().count()); }
+
 }  // namespace
 
 std::string facts_of(const CleanJob& job) {
@@ -171,7 +196,7 @@ std::string facts_of(const CleanJob& job) {
     facts += fmt::format("{} {}\n", corpus.source_language, corpus.target_language);
     for (const std::string& own : corpus.clean) facts += own + "\n";
     for (const std::string& path : {corpus.source, corpus.target, corpus.tsv, corpus.sentence_weights, corpus.scores})
-      facts += path.empty() ? "-\n" : facts_of_file(path);
+      facts += path.empty() ? "-\n" : is_pipe(path) ? facts_of_pipe() : facts_of_file(path);
   };
   for (const CorpusFiles& corpus : job.data.train) add(corpus);
   for (const CorpusFiles& corpus : job.held_out) add(corpus);

@@ -18,7 +18,7 @@ CleanReport without_pairs(const CleanJob& job, const std::vector<PairKind>& kind
   report.under_way = true;
   for (size_t i = 0; i < kinds.size(); ++i) {
     CorpusCleaning& corpus = report.corpora.emplace_back();
-    corpus.name = job.data.train[i].name();
+    corpus.name = job.name(i);
     corpus.usual_ratio = kinds[i].usual_ratio;
   }
   return report;

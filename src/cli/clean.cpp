@@ -23,7 +23,7 @@ void run_clean(const CLI::App& verb, const ConfigArguments& arguments, const Cle
   const Config config = load_config(file, overrides);
   CleanJob job = clean_job(config, a.output);
   if (a.monolingual.empty()) {
-    require_data(config);
+    require_data(config, true);
     job.configuration = [&](const CleanReport&) {
       Config cleaned = config;
       take_cleaned(cleaned, a.output);

@@ -7,6 +7,7 @@
 #include "base/quotes.h"
 #include "cleaning/choosing.h"
 #include "cleaning/cleaner.h"
+#include "data/text_stream.h"
 
 namespace starling {
 namespace {
@@ -71,6 +72,10 @@ void clean_together(FileSystem& files, Config& config, World& world, const Say& 
     throw ConfigError(
         "the section clean does nothing in training by itself; set clean.before-training: true, or run 'starling clean' with this "
         "configuration first and train with the train.yml that it writes");
+  if (is_stream(config.data))
+    throw ConfigError(
+        "clean.before-training is for text in files, but data.tsv is a pipe; clean it first: producer | starling clean --data.tsv - -o "
+        "cleaned");
   require_data(config);
   const CleanJob job = clean_job(config, join_path(config.train.output, "cleaned"));
   if (world.comm->rank() == 0) clean_here(files, job, say, screen);

@@ -2,9 +2,11 @@
 #include "cleaning/cleaner.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cleaning/live_report.h"
 #include "tests/own_directory.h"
@@ -383,6 +385,31 @@ TEST_F(Cleaning, DamagedLinesAreDroppedAndCounted) {
               "e an alle, die hier sind",
               "Das ist ein ganzer Satz."});
   EXPECT_EQ(clean(one).corpora[0].kept, 1) << "the first line too";
+}
+
+TEST_F(Cleaning, TextFromAPipeIsStored) {
+  const std::vector<std::string> text = {"Good morning\tGuten Morgen", "A caf\xE9\tEin Caf\xE9", "Thank you\tDanke"};
+  write("a.tsv", text);
+  clean(job({tsv("a.tsv")}));
+  const auto kept = lines("out/kept.tsv.zst"), dropped = lines("out/dropped.tsv.zst");
+  std::filesystem::remove_all(path("out"));
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  for (const bool monolingual : {false, true}) {
+    std::thread writer([&] { write("pipe", text); });
+    CleanJob piped = job({tsv("pipe")});
+    if (monolingual) piped.data.train[0].tsv.swap(piped.data.train[0].source);
+    piped.monolingual = monolingual;
+    const CleanReport report = clean(piped);
+    writer.join();
+    EXPECT_EQ(report.corpora[0].name, path("pipe"));
+    EXPECT_EQ(report.corpora[0].pairs, 3);
+    if (!monolingual) {
+      EXPECT_EQ(lines("out/kept.tsv.zst"), kept);
+      EXPECT_EQ(lines("out/dropped.tsv.zst"), dropped);
+    }
+    EXPECT_FALSE(std::filesystem::exists(path("out/judged")));
+    std::filesystem::remove_all(path("out"));
+  }
 }
 
 TEST_F(Cleaning, TheReportIsThereWhilePairsAreJudged) {

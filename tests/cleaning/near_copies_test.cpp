@@ -271,5 +271,35 @@ TEST_F(NearCopies, OfAFamilyThatIsNotNearEnoughAllStay) {
   EXPECT_EQ(marks(all, {0.9, 100000, 2}, 400), once);
 }
 
+// A copy of one far behind in a large family, of which more share a band with it than are compared, is found by all that it shares.
+TEST_F(NearCopies, CopiesAreFoundInLargeFamilies) {
+  constexpr size_t kFamily = 9500, kCopied = 9000;
+  const Words first = sentence(40);
+  std::vector<Text> all;
+  for (size_t i = 0; i < kFamily; ++i) {
+    Words words = first;
+    for (int k = 0; k < 3; ++k) words[random_() % words.size()] = word();
+    all.push_back({words, words});
+  }
+  all.push_back(all[kCopied]);
+  size_t sharing = 0;
+  const MinHash hash(0.8);
+  const auto bands = [&](size_t i) {
+    const std::vector<uint32_t> side = of(joined(all[i].source));
+    return hash.bands(side, side);
+  };
+  const Bands wanted = bands(kCopied);
+  for (size_t i = 0; i < kCopied; ++i) {
+    const Bands other = bands(i);
+    bool any = false;
+    for (size_t b = 0; b < kBands; ++b) any |= other[b] == wanted[b];
+    sharing += any;
+  }
+  ASSERT_GT(sharing, 550u);
+  const auto found = marks(all, {0.8, uint64_t{1} << 30, 2}, 1 << 16);
+  ASSERT_EQ(found[kCopied], 0xFFFFFFFF);
+  EXPECT_EQ(found.back(), kCopied);
+}
+
 }  // namespace
 }  // namespace starling
