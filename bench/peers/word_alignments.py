@@ -28,8 +28,8 @@ def main():
             for model in MODELS:
                 subprocess.run([starling, "align", "--quiet", "--parts", "spaces", "--model", model, "--source", path("source"),
                                 "--target", path("target"), "-o", path("links"), *options], check=True)
-                said = subprocess.run([starling, "evaluate", "--metrics", "aer", "--hypotheses", path("links"), "--references", path("gold")],
-                                      check=True, capture_output=True, text=True).stdout
+                said = subprocess.run([starling, "evaluate", "--metrics", "aer", "--hypotheses", path("links"),
+                                       "--references", path("gold")], check=True, capture_output=True, text=True).stdout
                 rates.append(re.search(r"= ([\d.]+)", said).group(1))
         print(f"| {gold.stem} | {len(pairs)} | " + " | ".join(rates) + " |", flush=True)
 

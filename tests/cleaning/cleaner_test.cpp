@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "cleaning/live_report.h"
 #include "tests/own_directory.h"
 
 namespace starling {
@@ -410,31 +409,6 @@ TEST_F(Cleaning, TextFromAPipeIsStored) {
     EXPECT_FALSE(std::filesystem::exists(path("out/judged")));
     std::filesystem::remove_all(path("out"));
   }
-}
-
-TEST_F(Cleaning, TheReportIsThereWhilePairsAreJudged) {
-  const CleanJob one = job({tsv("a.tsv")});
-  const auto files = real_file_system();
-  const std::vector<PairKind> kinds{PairKind("en", "de")};
-  LiveReport live(one, kinds, 1000, *files, path("page"), 0);
-  JudgedPair pair;
-  pair.source = "Good morning";
-  pair.target = "Guten Morgen";
-  for (int i = 0; i < 256; ++i) {
-    EXPECT_FALSE(files->exists(path("page")));
-    pair.line = static_cast<uint32_t>(i + 1);
-    pair.broken = RuleSet();
-    pair.broken.set(Rule::digits, i % 4 == 0);
-    live.see(pair);
-  }
-  const std::string page = files->read_file(path("page"));
-  const size_t begin = page.find("{\"rules\"");
-  const auto data = nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
-  EXPECT_EQ(data["underWay"], true);
-  EXPECT_EQ(data["judgedBefore"], 1000);
-  EXPECT_EQ(data["corpora"][0]["pairs"], 256);
-  EXPECT_EQ(data["corpora"][0]["kept"], 192);
-  EXPECT_EQ(data["sample"].size(), 256u);
 }
 
 TEST_F(Cleaning, LeavesNothingBehindWhenItFails) {
