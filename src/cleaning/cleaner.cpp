@@ -54,16 +54,19 @@ void check_job(const CleanJob& job, FileSystem& files) {
 class Workplace {
  public:
   Workplace(FileSystem& files, const std::string& output, const std::string& facts)
-      : files_(files), directory_(aside_path(output)), judged_(join_path(directory_, "judged")) {
+      : files_(files), directory_(aside_path(output)), judged_(join_path(directory_, kJudged)) {
     const std::string lock = directory_ + ".lock", record = join_path(judged_, "job");
     lock_ = FileLock::try_acquire(lock);
     if (!lock_) throw ConfigError(fmt::format("{}: another 'starling clean' is writing this; wait for it", printable(output)));
     try {
-      if (files.exists(output)) throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", output));
+      if (files.exists(output)) {
+        if (files.exists(join_path(output, "clean.json"))) files.remove_all(join_path(output, kJudged));  // of a start that was ended then
+        throw ConfigError(fmt::format("{}: exists already; give --output a new name or remove it", output));
+      }
       if (files.exists(directory_) && !files.exists(judged_) && !files.exists(join_path(directory_, "clean.json")))
         throw ConfigError(
             fmt::format("{}: is in the way, and no earlier 'starling clean' has left it; move it elsewhere", printable(directory_)));
-      if (!files.exists(record) || files.read_file(record) != facts) files.remove_all(directory_);
+      if (!files.exists(record) || files.read_file(record) != facts) forget();
       files.make_directories(judged_);
       files.replace_file(record, facts);
     } catch (...) {
@@ -76,20 +79,27 @@ class Workplace {
   const std::string& directory() const { return directory_; }
   const std::string& judged() const { return judged_; }
   void publish(const std::string& output) {
-    files_.remove(join_path(judged_, "job"));  // first, so that the rest is not taken for whole if this is ended
-    files_.remove_all(judged_);
     files_.sync_directory(directory_);
     files_.rename(directory_, output);
     files_.sync_directory(parent_path(output));
+    files_.remove_all(join_path(output, kJudged));  // last: what is in its place is whole
   }
   void remove() {
     try {
-      files_.remove_all(directory_);
+      forget();
     } catch (const Error&) {  // the first failure is the one to report
     }
   }
 
  private:
+  static constexpr const char* kJudged = "judged";
+  // By what is judged the directory is known as one of these, so that goes last.
+  void forget() {
+    if (!files_.exists(directory_)) return;
+    for (const std::string& name : files_.list(directory_))
+      if (name != kJudged) files_.remove_all(join_path(directory_, name));
+    files_.remove_all(directory_);
+  }
   void unlock() {
     try {
       files_.remove(directory_ + ".lock");

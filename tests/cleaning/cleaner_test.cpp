@@ -356,6 +356,11 @@ TEST_F(Cleaning, LeavingsOfAnEndedStartDoNoHarm) {
   files->make_directories(path(".tmp-out/judged"));
   files->write_file(path(".tmp-out/judged/00000.marks"), std::string("\x10\0\0\0\0", 5));
   EXPECT_EQ(clean(job({tsv("a.tsv")})).corpora[0].kept, 1);
+  EXPECT_FALSE(files->exists(path("out/judged")));
+  files->make_directories(path("out/judged"));  // it was ended after the result had come into its place
+  EXPECT_THROW(clean(job({tsv("a.tsv")})), ConfigError);
+  EXPECT_FALSE(files->exists(path("out/judged")));
+  EXPECT_TRUE(files->exists(path("out/clean.json")));
 }
 
 TEST_F(Cleaning, LongLinesBreakOneRule) {
