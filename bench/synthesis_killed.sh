@@ -34,4 +34,5 @@ for file in text.tsv.zst scores.zst synthesis.json; do
   cmp <(zstd -dcqf "$work/whole/$file") <(zstd -dcqf "$work/killed/$file")
 done
 [[ $killed -gt 0 ]] || { echo "none was killed: the text is too short" >&2; exit 1; }
-echo "killed $killed times: the same text, scores and counts; left behind: $(cd "$work" && ls -A | grep -vxE 'whole|killed' | paste -sd ' ')"
+left=$(cd "$work" && ls -A | grep -vxE 'whole|killed' | paste -sd ' ')
+echo "killed $killed times: the same text, scores and counts; left behind: ${left:-nothing}"

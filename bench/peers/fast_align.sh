@@ -11,7 +11,9 @@ apart "$source" >"$work/a"
 apart "$target" >"$work/b"
 paste "$work/a" "$work/b" | sed 's/\t/ ||| /' >"$work/both"
 export OMP_NUM_THREADS=1 TIMEFORMAT='%U'
-ours() { "$starling" align --source "$work/a" --target "$work/b" --parts spaces --threads 1 --model diagonal --as-fast-align --quiet -o "$work/ours"; }
+ours() {
+  "$starling" align --source "$work/a" --target "$work/b" --parts spaces --threads 1 --model diagonal --as-fast-align --quiet -o "$work/ours"
+}
 theirs() {
   "$peer/fast_align" -d -o -v -i "$work/both" >"$work/forward" 2>/dev/null
   "$peer/fast_align" -d -o -v -r -i "$work/both" >"$work/reverse" 2>/dev/null

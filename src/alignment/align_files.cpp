@@ -7,6 +7,8 @@
 #include "base/files.h"
 #include "base/ordered_pipeline.h"
 #include "config/words.h"
+#include "data/even_sample.h"
+#include "data/lines_or_pairs.h"
 
 namespace starling {
 namespace {
@@ -29,8 +31,7 @@ Links exchanged(Links links) {
 }
 
 int64_t count_pairs(const CorpusFiles& text) {
-  PairReader reader(text);
-  reader.take_damaged_lines();
+  LinesOrPairs reader(text, false);
   int64_t count = 0;
   for (std::string_view s, t; reader.next(s, t);) ++count;
   return count;
@@ -52,12 +53,11 @@ class Directions {
     lexicon_.parts = job.parts;
     lexicon_.model = job.aligner.model;
     std::vector<NumberedPair> text;
-    PairReader reader(job.text);
-    reader.take_damaged_lines();
+    LinesOrPairs reader(job.text, false);
     std::string_view s, t;
-    const int64_t asked = std::min(job.sample, pairs);
+    const EvenSample sample{std::min(job.sample, pairs), pairs};
     for (int64_t i = 0; reader.next(s, t); ++i) {
-      if ((i + 1) * asked / pairs == i * asked / pairs) continue;
+      if (!sample.takes(i)) continue;
       NumberedPair pair{lexicon_.source.add(parts(s, true)), lexicon_.target.add(parts(t, false))};
       if (pair.source.empty() || pair.target.empty() || pair.source.size() * pair.target.size() > kMostCells) continue;
       text.push_back(std::move(pair));
@@ -110,8 +110,7 @@ AlignedCounts align_files(const AlignJob& job, const TaskScreen& screen, const S
   const Directions directions(job, std::max<int64_t>(result.pairs, 1), say);
   result.sampled = directions.sampled;
   TaskProgress progress("align", screen);
-  PairReader reader(job.text);
-  reader.take_damaged_lines();
+  LinesOrPairs reader(job.text, false);
   int64_t done = 0;
   run_in_order<AlignedBlock>({.make =
                                   [&](AlignedBlock& block) {

@@ -12,6 +12,12 @@ namespace starling {
 /// Returns the hash of bytes in memory; with another seed it is another function.
 uint64_t hash64(std::span<const std::byte> bytes, uint64_t seed = 0);
 
+// The same of a value without padding.
+template <class T>
+uint64_t hash64_of(const T& value) {
+  return hash64(std::as_bytes(std::span(&value, 1)));
+}
+
 // The same, without a seed, of bytes that come in pieces.
 class Hash64 {
  public:

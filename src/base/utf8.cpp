@@ -88,4 +88,13 @@ std::string encode_utf8(std::u32string_view code_points) {
   return out;
 }
 
+bool is_unicode_blank(std::string_view text) {
+  while (!text.empty()) {
+    const DecodedCodePoint next = decode_utf8_at(text);
+    if (next.length == 0 || !is_unicode_space(next.value)) return false;
+    text.remove_prefix(static_cast<size_t>(next.length));
+  }
+  return true;
+}
+
 }  // namespace starling

@@ -49,6 +49,9 @@ const Entry* entry_of(const Entry (&table)[n], char32_t c) {
   return after != std::begin(table) && c <= after[-1].last ? after - 1 : nullptr;
 }
 
+/// Returns whether a text has nothing but white space, as is_unicode_space() has it; false for malformed text.
+bool is_unicode_blank(std::string_view text);
+
 /// Returns whether Python's str.split() and str.strip() treat the code point as white space.
 inline bool is_unicode_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);

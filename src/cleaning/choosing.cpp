@@ -51,6 +51,7 @@ class Chooser {
     for (std::string* side : {&pair.source, &pair.target}) *side = field(std::move(*side));
     write_score(pair);
     if (!pair.broken.any()) {
+      report_.corpora[pair.corpus].kept_words += pair.words();
       kept_->pairs.write(both_sides(pair) + "\n");
       if (kept_->weights) kept_->weights->write(fmt::format("{}\n", pair.weight));
       return;

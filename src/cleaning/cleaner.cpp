@@ -29,7 +29,7 @@ constexpr int64_t kMemoryOfThread = int64_t{12} << 20;  // of blocks that are ju
 constexpr size_t kFrequentLines = 30;                   // of each side
 constexpr double kLeastNear = 0.5;                      // below, unrelated text would be compared pair by pair
 
-void check_job(const CleanJob& job, FileSystem& files) {
+void check_job(const CleanJob& job) {
   if (!job.monolingual) check_options(job.data, true);
   for (const CorpusFiles& corpus : job.data.train) {
     corpus_options(job, corpus);
@@ -42,10 +42,6 @@ void check_job(const CleanJob& job, FileSystem& files) {
         "clean.near-copies {}: pairs with less than half of their word bigrams in common are not copies; give 0.5 to 1, or 0 to keep "
         "near-copies",
         near));
-  if (job.output.empty()) throw ConfigError("there is no output; name a new directory with --output");
-  if (!files.exists(parent_path(job.output)))
-    throw ConfigError(fmt::format("{}: is to be made in {}, which does not exist; make that first", printable(job.output),
-                                  printable(parent_path(job.output))));
   if (job.memory < kLeastMemory)
     throw ConfigError(fmt::format("cleaning needs at least {} MiB of memory; ask for that", kLeastMemory >> 20));
 }
@@ -167,18 +163,18 @@ CleanReport clean_into(Workplace& place, CleanJob job, FileSystem& files, const 
   segments.forget_marks();
   report.pairs_judged_before = segments.all_pairs();
   const std::vector<PairKind> kinds = pair_kinds(job);
-  const std::string page = join_path(place.directory(), "report.html");
-  std::optional<LiveReport> live(std::in_place, job, kinds, report.pairs_judged_before, files, page);
-  const std::vector<uint32_t> starts = judge_pairs(job, kinds, files, segments, progress, [&](const JudgedPair& pair) { live->see(pair); });
-  live.reset();
+  report.facts = facts_hash(job);
+  report.monolingual = job.monolingual;
   for (size_t i = 0; i < kinds.size(); ++i) {
     CorpusCleaning& corpus = report.corpora.emplace_back();
     corpus.name = job.name(i);
-    corpus.first = starts[i];
     corpus.usual_ratio = kinds[i].usual_ratio;
   }
-  report.facts = facts_hash(job);
-  report.monolingual = job.monolingual;
+  const std::string page = join_path(place.directory(), "report.html");
+  std::optional<LiveReport> live(std::in_place, job, report, files, page);
+  const std::vector<uint32_t> starts = judge_pairs(job, kinds, files, segments, progress, [&](const JudgedPair& pair) { live->see(pair); });
+  live.reset();
+  for (size_t i = 0; i < starts.size(); ++i) report.corpora[i].first = starts[i];
   report.judging = progress.seconds();
   mark_pairs(job, segments, report, progress);
   report.comparing = progress.seconds() - report.judging;
@@ -219,11 +215,10 @@ std::string facts_hash(const CleanJob& job) {
 }
 
 CleanReport clean(const CleanJob& asked, FileSystem& files, const TaskScreen& screen) {
-  check_job(asked, files);
+  check_job(asked);
   CleanJob job = asked;
   job.threads = static_cast<int>(std::clamp<int64_t>((job.memory - kOtherMemory - kLeastTable) / kMemoryOfThread, 1, job.threads));
-  std::string output = job.output;
-  while (output.size() > 1 && output.ends_with('/')) output.pop_back();
+  const std::string output = directory_to_make(files, job.output);
   Workplace place(files, output, facts_of(job));
   try {
     CleanReport report = clean_into(place, job, files, screen);

@@ -18,11 +18,6 @@ struct PairHead {
 constexpr int kFastest = 1;  // level of compression
 constexpr const char *kPairs = "pairs", *kRecords = "records", *kMarks = "marks";
 
-template <class T>
-std::string_view bytes_of(const T* values, size_t count) {
-  return {reinterpret_cast<const char*>(values), count * sizeof(T)};
-}
-
 }  // namespace
 
 uint32_t JudgedPair::words() const {
@@ -45,19 +40,6 @@ uint64_t Segments::records() const {
   uint64_t bytes = 0;
   for (size_t i = 0; i < size(); ++i) bytes += files_.info(path(i, kRecords)).size;
   return bytes / sizeof(CopyRecord);
-}
-
-Segments::Records::Records(FileSystem& files, const std::string& path) {
-  const FileInfo info = files.info(path);
-  if (info.kind != FileKind::file)
-    throw IoError(fmt::format("{}: is missing, so the pairs must be judged again; remove its directory", path));
-  if (info.size > 0) file_ = files.map(path);
-}
-
-std::span<const CopyRecord> Segments::Records::span() const {
-  if (!file_) return {};
-  const std::span<const std::byte> bytes = file_->bytes();  // mapped, so at the beginning of a page
-  return {reinterpret_cast<const CopyRecord*>(bytes.data()), bytes.size() / sizeof(CopyRecord)};
 }
 
 SegmentMarks Segments::marks(size_t segment) const {

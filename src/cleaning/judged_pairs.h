@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "cleaning/held_out.h"
+#include "cleaning/mapped_values.h"
 #include "cleaning/near_records.h"
 #include "cleaning/repair.h"
 #include "cleaning/rules.h"
@@ -60,14 +61,7 @@ class Segments {
   std::string path(size_t segment, const char* what) const;
 
   // The records of a segment, valid as long as the object; an empty file has none.
-  class Records {
-   public:
-    Records(FileSystem& files, const std::string& path);
-    std::span<const CopyRecord> span() const;
-
-   private:
-    std::unique_ptr<MappedFile> file_;
-  };
+  using Records = MappedValues<CopyRecord>;
   Records read_records(size_t segment) const { return {files_, path(segment, "records")}; }
   SegmentMarks marks(size_t segment) const;
   void save_marks(size_t segment, const SegmentMarks& marks) const;

@@ -29,8 +29,7 @@ std::optional<double> usual_ratio(const CorpusFiles& corpus, const CleanOptions&
   constexpr double kFewestCharacters = 20;
   constexpr size_t kFewestPairs = 100;
   std::vector<double> ratios;
-  PairReader reader(corpus);
-  reader.take_damaged_lines();
+  LinesOrPairs reader(corpus, false);
   std::string_view s, t;
   for (int64_t i = 0; i < kSample && reader.next(s, t); ++i) {
     if (is_surely_too_long(s, options) || is_surely_too_long(t, options)) continue;
@@ -53,7 +52,6 @@ class Blocks {
       const CorpusFiles& corpus = data_.train[corpus_];
       if (!reader_) {
         reader_.emplace(corpus, job_.monolingual);
-        reader_->take_damaged_lines();
         starts_.push_back(number_);
         if (!corpus.scores.empty()) scores_.emplace(corpus.scores);
       }

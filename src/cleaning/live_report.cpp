@@ -11,29 +11,17 @@ constexpr double kLeast = 10;    // s between pages
 constexpr double kShare = 50;    // of the time, one part may be spent on pages
 constexpr uint64_t kLook = 256;  // pairs between two looks at the clock
 
-CleanReport without_pairs(const CleanJob& job, const std::vector<PairKind>& kinds, int64_t judged_before) {
-  CleanReport report;
-  report.monolingual = job.monolingual;
-  report.pairs_judged_before = judged_before;
-  report.under_way = true;
-  for (size_t i = 0; i < kinds.size(); ++i) {
-    CorpusCleaning& corpus = report.corpora.emplace_back();
-    corpus.name = job.name(i);
-    corpus.usual_ratio = kinds[i].usual_ratio;
-  }
-  return report;
-}
-
 }  // namespace
 
-LiveReport::LiveReport(const CleanJob& job, const std::vector<PairKind>& kinds, int64_t judged_before, FileSystem& files, std::string path,
-                       double first_seconds)
+LiveReport::LiveReport(const CleanJob& job, CleanReport begun, FileSystem& files, std::string path, double first_seconds)
     : job_(job),
       files_(files),
       path_(std::move(path)),
-      report_(without_pairs(job, kinds, judged_before)),
+      report_(std::move(begun)),
       tally_(report_),
-      next_(steady_seconds() + first_seconds) {}
+      next_(steady_seconds() + first_seconds) {
+  report_.under_way = true;
+}
 
 void LiveReport::see(const JudgedPair& pair) {
   tally_.take(pair, "");

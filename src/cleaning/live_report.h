@@ -1,20 +1,18 @@
 // The report of a cleaning while it judges pairs: the same page as at its end, of the pairs so far.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "cleaning/clean_report.h"
-#include "cleaning/pair_measures.h"
 #include "cleaning/tally.h"
 
 namespace starling {
 
 class LiveReport {
  public:
-  // Writes the page to `path` after the first seconds and then at growing intervals; not if it cannot be written.
-  LiveReport(const CleanJob& job, const std::vector<PairKind>& kinds, int64_t judged_before, FileSystem& files, std::string path,
-             double first_seconds = 3);
+  // Adds the pairs to a report that has the corpora, and writes the page to `path` after the first seconds and then at growing intervals;
+  // not if it cannot be written.
+  LiveReport(const CleanJob& job, CleanReport begun, FileSystem& files, std::string path, double first_seconds = 3);
   void see(const JudgedPair& pair);
 
  private:

@@ -13,8 +13,6 @@ namespace {
 constexpr size_t kFewestRows = 3;  // fewer would make pairs of unrelated text alike
 constexpr double kFound = 0.95;    // share of the pairs at the threshold
 
-uint64_t mixed(uint64_t x) { return hash64(std::as_bytes(std::span(&x, 1))); }
-
 size_t rows_for(double threshold, size_t most) {
   const auto found = [&](size_t rows) { return 1 - std::pow(1 - std::pow(threshold, static_cast<double>(rows)), double{kBands}); };
   size_t rows = most;
@@ -27,7 +25,7 @@ size_t rows_for(double threshold, size_t most) {
 MinHash::MinHash(double threshold) : rows_(rows_for(threshold, kMostRows)) {
   for (size_t row = 0; row < kMostRows; ++row)
     for (size_t b = 0; b < kBands; ++b) {
-      const uint64_t factors = mixed(row * kBands + b);
+      const uint64_t factors = hash64_of(uint64_t{row * kBands + b});
       low_[row][b] = static_cast<uint32_t>(factors) | 1;
       high_[row][b] = static_cast<uint32_t>(factors >> 32) | 1;
     }
@@ -36,8 +34,8 @@ MinHash::MinHash(double threshold) : rows_(rows_for(threshold, kMostRows)) {
 Bands MinHash::bands(std::span<const uint32_t> source, std::span<const uint32_t> target) const {
   std::vector<uint64_t> hashes;
   hashes.reserve(source.size() + target.size());
-  for (const uint32_t shingle : source) hashes.push_back(mixed(shingle));
-  for (const uint32_t shingle : target) hashes.push_back(mixed(uint64_t{1} << 32 | shingle));
+  for (const uint32_t shingle : source) hashes.push_back(hash64_of(uint64_t{shingle}));
+  for (const uint32_t shingle : target) hashes.push_back(hash64_of(uint64_t{1} << 32 | shingle));
   std::array<std::array<uint32_t, kMostRows>, kBands> least{};
   for (size_t row = 0; row < rows_; ++row) {
     std::array<uint32_t, kBands> of_row;  // in registers of the processor

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "cleaning/mapped_values.h"
 #include "cleaning/min_hash.h"
 
 namespace starling {
@@ -46,14 +47,13 @@ class NearWriter {
 class NearRecords {
  public:
   NearRecords(FileSystem& files, const std::string& base);
-  std::span<const NearRecord> records() const { return records_; }
+  std::span<const NearRecord> records() const { return records_.span(); }
   // Returns the shingles of both sides.
-  std::span<const uint32_t> shingles(const NearRecord& record) const { return shingles_.subspan(record.at, record.shingles()); }
+  std::span<const uint32_t> shingles(const NearRecord& record) const { return shingles_.span().subspan(record.at, record.shingles()); }
 
  private:
-  std::unique_ptr<MappedFile> record_file_, shingle_file_;
-  std::span<const NearRecord> records_;
-  std::span<const uint32_t> shingles_;
+  MappedValues<NearRecord> records_;
+  MappedValues<uint32_t> shingles_;
 };
 
 }  // namespace starling

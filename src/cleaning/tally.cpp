@@ -1,7 +1,6 @@
 #include "cleaning/tally.h"
 
 #include <algorithm>
-#include <span>
 
 #include "base/hash64.h"
 
@@ -24,7 +23,7 @@ void add_example(std::vector<CleanExample>& examples, const JudgedPair& pair, bo
 }  // namespace
 
 void Tally::Sample::offer(uint32_t number, const JudgedPair& pair, const std::string& of) {
-  const uint64_t hash = hash64(std::as_bytes(std::span(&number, 1)));
+  const uint64_t hash = hash64_of(number);
   if (chosen_.size() == size_) {
     if (hash >= highest_.top()) return;
     chosen_.erase(highest_.top());
@@ -57,7 +56,6 @@ void Tally::take(const JudgedPair& pair, const std::string& of) {
   for (size_t i = 0; i < kRepairs; ++i) corpus.repaired[i] += (pair.repairs >> i & 1) + (pair.repairs >> (kRepairs + i) & 1);
   if (!pair.broken.any()) {
     ++corpus.kept;
-    corpus.kept_words += pair.words();
     return;
   }
   for (size_t r = 0; r < kRules; ++r) {

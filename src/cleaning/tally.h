@@ -1,4 +1,4 @@
-// Counts, examples and a sample of judged pairs, for a report.
+// Counts of pairs, examples and a sample of judged pairs, for a report.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Text in order that is either parallel or of one language.
+// Text in order that is either parallel or of one language, for those who judge its lines: damaged ones are given as far as they go.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,10 @@ class LinesOrPairs {
   // one_language: the corpus has a source alone. Throws what PairReader does.
   LinesOrPairs(const CorpusFiles& corpus, bool one_language) {
     if (one_language)
-      lines_.emplace(corpus.source);
+      lines_.emplace(corpus.source).mark_invalid_bytes();
     else
-      pairs_.emplace(corpus);
+      pairs_.emplace(corpus).take_damaged_lines();
   }
-  void take_damaged_lines() { pairs_ ? pairs_->take_damaged_lines() : lines_->mark_invalid_bytes(); }
   // Gets the next pair, as views valid until the next call; the target is empty in one language. Throws what PairReader does.
   bool next(std::string_view& source, std::string_view& target) {
     target = {};

@@ -7,6 +7,7 @@
 
 #include "base/hash64.h"
 #include "base/ordered_pipeline.h"
+#include "data/even_sample.h"
 #include "data/lines_or_pairs.h"
 #include "likeness/ngram_model.h"
 
@@ -14,13 +15,6 @@ namespace starling {
 namespace {
 
 constexpr size_t kScoredBlock = 500;  // lines that a thread scores at a time
-
-// Lines of a text that are taken for training, spread evenly.
-struct Spread {
-  int64_t taken = 0, all = 1;
-  bool takes(int64_t line) const { return (line + 1) * taken / all != line * taken / all; }
-  int64_t number(int64_t line) const { return line * taken / all; }  // of a line that is taken, among those
-};
 
 struct ScoredBlock {
   int64_t first = 0;  // number of its first line
@@ -30,7 +24,6 @@ struct ScoredBlock {
 
 int64_t count_lines(const CorpusFiles& text, bool one_language) {
   LinesOrPairs reader(text, one_language);
-  reader.take_damaged_lines();
   int64_t count = 0;
   for (std::string_view s, t; reader.next(s, t);) ++count;
   return count;
@@ -66,7 +59,7 @@ class SideLikeness {
 };
 
 // Which of the two models of the text learns from a line. Neighbours do not take turns: a text may have questions and answers.
-size_t model_of(int64_t number) { return 1 + hash64(std::as_bytes(std::span(&number, 1))) % 2; }
+size_t model_of(int64_t number) { return 1 + hash64_of(number) % 2; }
 
 class PairLikeness {
  public:
@@ -90,19 +83,18 @@ class PairLikeness {
 
  private:
   template <class Model>
-  void read(const CorpusFiles& text, const Spread& spread, Model model) {
+  void read(const CorpusFiles& text, const EvenSample& sample, Model model) {
     LinesOrPairs reader(text, job_.one_language);
-    reader.take_damaged_lines();
     std::string_view s, t;
     for (int64_t i = 0; reader.next(s, t); ++i) {
-      if (!spread.takes(i)) continue;
-      source_.add(model(spread.number(i)), s);
-      if (!job_.one_language) target_.add(model(spread.number(i)), t);
+      if (!sample.takes(i)) continue;
+      source_.add(model(sample.number(i)), s);
+      if (!job_.one_language) target_.add(model(sample.number(i)), t);
     }
   }
   const LikenessJob& job_;
   SideLikeness source_, target_;
-  Spread text_;
+  EvenSample text_;
 };
 
 }  // namespace
@@ -111,7 +103,6 @@ LikenessCounts score_likeness(const LikenessJob& job, const TaskScreen& screen, 
   const PairLikeness models(job);
   TaskProgress progress("domain", screen);
   LinesOrPairs reader(job.text, job.one_language);
-  reader.take_damaged_lines();
   int64_t read = 0, done = 0;
   run_in_order<ScoredBlock>({.make =
                                  [&](ScoredBlock& block) {

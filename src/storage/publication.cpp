@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/quotes.h"
 #include "base/sha256.h"
 
 namespace starling {
@@ -19,8 +20,8 @@ constexpr const char* schema = "starling-checkpoint-1";
 constexpr uint64_t manifest_limit_bytes = 16 << 20;  // some 100,000 files
 constexpr size_t piece_bytes = 1 << 20;              // a piece is hashed and copied while it is in the cache
 
-std::string sibling(const std::string& directory, const char* prefix) {
-  return join_path(parent_path(directory), prefix + file_name(directory));
+std::string sibling(const std::string& directory, std::string_view prefix) {
+  return join_path(parent_path(directory), std::string(prefix) + file_name(directory));
 }
 
 // Returns whether a name is neither hidden nor a path: then it is safe to join to a directory even if it comes from a manifest.
@@ -152,7 +153,15 @@ Part copied_part(FileSystem& files, const std::string& directory, const PartInfo
 
 }  // namespace
 
-std::string aside_path(const std::string& directory) { return sibling(directory, ".tmp-"); }
+std::string directory_to_make(FileSystem& files, std::string path) {
+  if (path.empty()) throw ConfigError("there is no output; name a new directory with --output");
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  if (const std::string parent = parent_path(path); !files.exists(parent))
+    throw ConfigError(fmt::format("{}: is to be made in {}, which does not exist; make that first", printable(path), printable(parent)));
+  return path;
+}
+
+std::string aside_path(const std::string& directory) { return sibling(directory, kAsidePrefix); }
 std::string old_path(const std::string& directory) { return sibling(directory, ".old-"); }
 
 Part text_part(std::string name, std::string content) {

@@ -96,7 +96,12 @@ Loaded verify_directory(FileSystem& files, const std::string& directory);
 std::optional<Loaded> try_verify(FileSystem& files, const std::string& directory, std::optional<int64_t> step, const Report& report);
 
 // Returns the names beside a directory under which the new one is written, and the old one kept where names cannot be exchanged.
+inline constexpr std::string_view kAsidePrefix = ".tmp-";  // before its own name
 std::string aside_path(const std::string& directory);
 std::string old_path(const std::string& directory);
+
+// Returns the path, without slashes at its end, of a directory that a user wants to be made. Throws ConfigError if there is none, or if
+// what it is to lie in does not exist.
+std::string directory_to_make(FileSystem& files, std::string path);
 
 }  // namespace starling

@@ -11,11 +11,6 @@ namespace {
 
 constexpr const char *kJob = "job", *kParts = "parts", *kWholeLock = "whole.lock", *kNew = ".new";
 
-std::string without_slashes(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
 // The lock of what takes a moment: the beginning and the end.
 class BriefLock {
  public:
@@ -45,10 +40,7 @@ class BriefLock {
 }  // namespace
 
 SharedParts::SharedParts(FileSystem& files, std::string directory, const std::string& job)
-    : files_(files), directory_(without_slashes(std::move(directory))), aside_(aside_path(directory_)) {
-  if (const std::string parent = parent_path(directory_); !files.exists(parent))
-    throw ConfigError(
-        fmt::format("{}: is to be made in {}, which does not exist; make that first", printable(directory_), printable(parent)));
+    : files_(files), directory_(directory_to_make(files, std::move(directory))), aside_(aside_path(directory_)) {
   if (is_whole(job)) return;
   const BriefLock lock(files, aside_ + ".lock");
   if (is_whole(job)) return;

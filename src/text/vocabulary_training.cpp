@@ -40,15 +40,6 @@ constexpr int64_t kSampleBytes = 40'000'000;      // of text: takes a few minute
 constexpr int64_t kMinSampleBytes = 1'000'000;
 constexpr int64_t kMemoryFactor = 25;  // bytes that SentencePiece needs per byte of text
 
-bool is_blank(std::string_view line) {
-  while (!line.empty()) {
-    const DecodedCodePoint next = decode_utf8_at(line);
-    if (next.length == 0 || !is_unicode_space(next.value)) return false;
-    line.remove_prefix(static_cast<size_t>(next.length));
-  }
-  return true;
-}
-
 struct Bounds {
   int64_t lines, bytes;
   std::string reason;  // for the bound on bytes
@@ -78,7 +69,7 @@ Sample sample_lines(const LineSource& lines, const VocabularyOptions& options, c
   while (lines(line)) {
     if (++sample.seen % 4096 == 0 && progress.due())
       progress.tell(watch.fraction ? watch.fraction() : -1, fmt::format("{} lines read", sample.seen));
-    if (line.size() > kMaxLineBytes || is_blank(line)) continue;
+    if (line.size() > kMaxLineBytes || is_unicode_blank(line)) continue;
     if (line.find('\t') != std::string_view::npos) {  // separates line and count; every rule but identity makes it a space anyway
       spaced.assign(line);
       std::replace(spaced.begin(), spaced.end(), '\t', ' ');

@@ -27,7 +27,6 @@ constexpr double kShortestWait = 0.1, kLongestWait = 2;  // s, for other process
 
 void check_synthesis(const TranslateOptions& o) {
   check(o);
-  if (o.output.empty()) throw ConfigError("there is no output; name a new directory with --output");
   for (const std::string& input : o.inputs)
     if (is_pipe(input))
       throw ConfigError(
@@ -69,11 +68,6 @@ std::string in_one_cell(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
   return std::string(trimmed(text));
-}
-
-bool is_blank(const std::string& line) {
-  const std::u32string characters = decode_utf8(line);
-  return std::all_of(characters.begin(), characters.end(), is_unicode_space);
 }
 
 class Synthesis {
@@ -158,7 +152,7 @@ class Synthesis {
     std::vector<std::string> texts(lines.size());
     for (size_t i = 0; i < lines.size(); ++i) {
       lines[i] = in_one_cell(std::move(lines[i]));
-      if (is_blank(lines[i]))
+      if (is_unicode_blank(lines[i]))
         ++counts.blank;
       else if (!models_.have_room(lines[i], translator_.most_source_tokens()))
         ++counts.too_long;
@@ -175,23 +169,18 @@ class Synthesis {
     counts.lines = std::ssize(lines);
     under_way_ = counts.lines;
     std::vector<std::string> texts = texts_of(lines, counts);
-    const std::vector<bool> given = [&] {
-      std::vector<bool> all;
-      for (const std::string& text : texts) all.push_back(!text.empty());
-      return all;
-    }();
     translator_.set_lines_before(part * o_.part_lines);
     const auto translations = translate_texts(translator_, texts, {}, o_.translate.all_lines);
     {
       ZstdWriter pairs(files_, shared_.unfinished(part, kPartText)), scores(files_, shared_.unfinished(part, kPartScores));
       for (size_t i = 0; i < lines.size(); ++i)
         for (const Translation& t : translations[i]) {
-          if (!given[i]) continue;
-          const bool stays = t.tokens == 0;  // what is no text
+          const bool stays = t.tokens == 0;       // what is no text
+          if (stays && t.text.empty()) continue;  // it is left out
           const std::string text = in_one_cell(t.text);
           if (!stays && t.hypothesis.end < 0) {
             ++counts.unfinished;
-          } else if (is_blank(text)) {
+          } else if (is_unicode_blank(text)) {
             ++counts.empty;
           } else {
             pairs.write(o_.forward ? lines[i] + "\t" + text + "\n" : text + "\t" + lines[i] + "\n");

@@ -1,5 +1,7 @@
 #include "watch/cleanings.h"
 
+#include "storage/publication.h"
+
 namespace starling {
 namespace {
 
@@ -19,7 +21,7 @@ bool is_cleaning(const fs::path& directory) {
 
 fs::path aside_of(const fs::path& asked) {
   const fs::path directory = asked.has_filename() ? asked : asked.parent_path();
-  return directory.parent_path() / (std::string(kAsidePrefix) + directory.filename().string());
+  return fs::path(aside_path(directory.string())).lexically_normal();
 }
 
 bool WatchedCleaning::under_way() const { return fs::path(directory_).filename().string().starts_with(kAsidePrefix); }

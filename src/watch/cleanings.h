@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "watch/run_files.h"
 
@@ -13,8 +12,7 @@ namespace starling {
 
 // Returns whether a directory is a cleaning: made by `starling clean`, or being made (.tmp-NAME).
 bool is_cleaning(const std::filesystem::path& directory);
-// Returns where a directory is made until it is complete: beside it, with this before its name.
-inline constexpr std::string_view kAsidePrefix = ".tmp-";
+// Returns where a directory is made until it is complete (aside_path).
 std::filesystem::path aside_of(const std::filesystem::path& directory);
 
 class WatchedCleaning {

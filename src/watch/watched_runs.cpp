@@ -15,6 +15,7 @@
 #include "base/task_progress.h"
 #include "base/version.h"
 #include "progress/statistics.h"
+#include "storage/publication.h"
 
 namespace starling {
 namespace {

@@ -65,6 +65,27 @@ TEST_F(AlignFiles, TrainsOnASampleSpreadOverTheText) {
   EXPECT_GT(text.links, 1800);
 }
 
+// A sentence pair of millions of links would take hours, and a damaged line must not end the work.
+TEST_F(AlignFiles, LongAndDamagedLinesHaveTheirPlace) {
+  {
+    std::ofstream file(own_.file("text.tsv"), std::ios::app);
+    for (const char* side : {"a", "b\n"}) {
+      for (int i = 0; i < 4097; ++i) file << side[0] << ' ';
+      file << (side[1] ? '\n' : '\t');
+    }
+    file << "no tab\nein \xFF Hund\ta \xFF dog\n";
+  }
+  AlignedCounts text;
+  const std::vector<std::string> all = aligned(&text);
+  EXPECT_EQ(text.pairs, 1803);
+  EXPECT_EQ(text.sampled, 1801) << "without the long one and the one that has no target";
+  EXPECT_EQ(text.too_long, 1);
+  ASSERT_EQ(all.size(), 1803u);
+  EXPECT_EQ(all[1800], " nan");
+  EXPECT_TRUE(all[1801].starts_with(" ")) << all[1801];
+  EXPECT_NE(all[1802], " nan");
+}
+
 TEST_F(AlignFiles, ATextWithoutWordsIsRefused) {
   std::ofstream(own_.file("empty.tsv")) << "\t\n\tx\n";
   job_.text.tsv = own_.file("empty.tsv");

@@ -398,6 +398,8 @@ TEST_F(Cleaning, TextFromAPipeIsStored) {
   const auto kept = lines("out/kept.tsv.zst"), dropped = lines("out/dropped.tsv.zst");
   std::filesystem::remove_all(path("out"));
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(facts_of(job({tsv("a.tsv")})), facts_of(job({tsv("a.tsv")})));
+  EXPECT_NE(facts_of(job({tsv("pipe")})), facts_of(job({tsv("pipe")}))) << "no start goes on with what came from another pipe";
   for (const bool monolingual : {false, true}) {
     std::thread writer([&] { write("pipe", text); });
     CleanJob piped = job({tsv("pipe")});

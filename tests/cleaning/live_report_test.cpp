@@ -15,8 +15,10 @@ TEST(LiveReport, HasThePairsSoFar) {
   CleanJob one;
   one.data.train.emplace_back().tsv = own.file("a.tsv");
   const auto files = real_file_system();
-  const std::vector<PairKind> kinds{PairKind("en", "de")};
-  LiveReport live(one, kinds, 1000, *files, own.file("page"), 0);
+  CleanReport begun;
+  begun.corpora.emplace_back();
+  begun.pairs_judged_before = 1000;
+  LiveReport live(one, begun, *files, own.file("page"), 0);
   JudgedPair pair;
   pair.source = "Good morning";
   pair.target = "Guten Morgen";

@@ -147,6 +147,10 @@ TEST(Likeness, LinesOfTheSampleScoreAsOthers) {
   double taken = 0, others = 0;
   for (size_t i = 0; i < scores.size(); ++i) ((i + 1) % 4 == 0 ? taken : others) += scores[i];
   EXPECT_NEAR(taken / 1000, others / 3000, 0.02);
+  std::ofstream(own.file("text"), std::ios::app) << "w1 \xFF w2\n";  // a damaged line has a score too
+  size_t lines = 0;
+  score_likeness(job, {}, [&](double score) { lines += std::isfinite(score); });
+  EXPECT_EQ(lines, 4001u);
   job.text.source = own.file("one");
   std::ofstream(own.file("one")) << "a line alone\n";
   score_likeness(job, {}, [&](double score) { EXPECT_TRUE(std::isfinite(score)); });

@@ -54,6 +54,24 @@ TEST_F(ScoreTest, BothDirectionsTogether) {
               HasSubstr("--reverse gives one score a pair"));
 }
 
+// The scores of a model of the same direction would mean nothing.
+TEST_F(ScoreTest, TheReverseModelMustTranslateTheOtherWay) {
+  const auto train = [&](const std::string& text, const std::string& run) {
+    ASSERT_EQ(call("train " + text + " --train.output " + run +
+                   " --vocab.size 60 --model.preset transformer-tiny --model.width 32 --model.feed-forward 64 --model.heads 2 "
+                   "--train.batch-tokens 400 --train.threads 1 --train.max-steps 1")
+                  .status,
+              0);
+  };
+  train("--data.source a --data.target b --data.source-language en --data.target-language de", "ende");
+  train("--data.source b --data.target a --data.source-language de --data.target-language en", "deen");
+  const std::string pairs = " --source source --target target --threads 1";
+  EXPECT_EQ(call("score --model ende --reverse deen" + pairs).status, 0);
+  const ShellOutcome same = call("score --model ende --reverse ende" + pairs);
+  EXPECT_EQ(same.status, 2);
+  EXPECT_THAT(same.text, HasSubstr("translates en into de, but the other direction of --model is de into en; name that model"));
+}
+
 // A table is another form of the same pairs; a memory is read in the model's languages, which this one does not say.
 TEST_F(ScoreTest, PairsMayBeInATable) {
   write("pairs.csv", "source,target\nsee ab now,siehe ba jetzt\n\"see xy now\",\"siehe 漢 jetzt\"\n,\nsee zz now,\n");
