@@ -62,9 +62,10 @@ TEST(CudaAttention, OnTensorCores) {
       attention_case(c, {{{longest, 1}, {1, longest}, {longest, longest}, {2, 5}}, 3, 8, false, 0.2, 0, 0, 0, true});
     });
   expect_same_as_reference("idle", [](CaseContext& c) { attention_case(c, {{{5, 7}, {3, 2}}, 2, 8, false, 0, 0, 3, 6, true}); });
-  expect_same_as_reference("no queries", [](CaseContext& c) {
-    attention_case(c, {{{0, 7}, {3, 2}, {0, 80}}, 2, 8, false, 0, 0, 0, 2, true});
-  });
+  for (const int longest : {20, 40, 80})
+    expect_same_as_reference("no queries", [&](CaseContext& c) {
+      attention_case(c, {{{0, 7}, {3, 2}, {0, longest}}, 2, 8, false, 0, 0, 0, 2, true});
+    });
 }
 
 TEST(CudaAttention, HeadsOfAnyWidth) {
@@ -91,16 +92,21 @@ TEST(CudaAttention, OutputsOfRowsWithoutSentenceAreZero) {
 
 // Without keys there is nothing to attend to: what the reference leaves open is zero here.
 TEST(CudaAttention, SentencesWithoutKeys) {
-  const auto backend = make_backend("cuda-emulated:f32");
-  CaseContext c(*backend, 3);
-  const AttentionLayout layout{c.upload<int32_t>({0, 2, 5}), c.upload<int32_t>({0, 0, 4}), 2};
-  const Backend::AttentionInput in{c.activations({5, 8}), c.activations({4, 16}), 0, 0, 8};
-  const Tensor y = c.activations({5, 8}), lse = c.empty_parameters({5, 2}), dq = c.activations({5, 8}), dkv = c.activations({4, 16});
-  c.backend.attention(in, layout, {}, y, lse);
-  c.backend.attention_backward(in, layout, {}, lse, y, dq, dkv);
-  const std::vector<double> out = y.to_doubles(), gradient = dq.to_doubles();
-  for (size_t i = 0; i < 16; ++i) EXPECT_TRUE(out[i] == 0 && gradient[i] == 0) << i;
-  for (size_t i = 16; i < 40; ++i) EXPECT_TRUE(std::isfinite(out[i]) && out[i] != 0 && gradient[i] != 0) << i;
+  constexpr size_t kWidth = 16;  // two heads
+  for (const char* spec : {"cuda-emulated:f32", "cuda-emulated:bf16"})
+    for (const int32_t keys : {4, 40, 80}) {
+      const auto backend = make_backend(spec);
+      CaseContext c(*backend, 3);
+      const AttentionLayout layout{c.upload<int32_t>({0, 2, 5}), c.upload<int32_t>({0, 0, keys}), 2};
+      const Tensor kv = c.activations({keys, 2 * kWidth}), dkv = c.activations({keys, 2 * kWidth});
+      const Tensor y = c.activations({5, kWidth}), lse = c.empty_parameters({5, 2}), dq = c.activations({5, kWidth});
+      const Backend::AttentionInput in{c.activations({5, kWidth}), kv, 0, 0, kWidth};
+      c.backend.attention(in, layout, {}, y, lse);
+      c.backend.attention_backward(in, layout, {}, lse, y, dq, dkv);
+      const std::vector<double> out = y.to_doubles(), gradient = dq.to_doubles();
+      for (size_t i = 0; i < 2 * kWidth; ++i) EXPECT_TRUE(out[i] == 0 && gradient[i] == 0) << i;
+      for (size_t i = 2 * kWidth; i < 5 * kWidth; ++i) EXPECT_TRUE(std::isfinite(out[i]) && out[i] != 0 && gradient[i] != 0) << i;
+    }
 }
 
 // A large score for one key, and values that tell keys apart: the softmax must not overflow, whichever tile has it.

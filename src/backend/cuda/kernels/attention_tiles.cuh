@@ -31,13 +31,13 @@ __device__ __forceinline__ void load_bf16_tile(const Bf16* x, int64_t stride, in
 }
 
 // s[n] = the products of the warp's 16 rows at `a` with rows 8 n to 8 n + 7 of `b`, of which `count` exist.
-template <int W>
-__device__ __forceinline__ void products_of_rows(const uint16_t* a, const uint16_t* b, int count, float (&s)[kEights][4]) {
+template <int W, int N>
+__device__ __forceinline__ void products_of_rows(const uint16_t* a, const uint16_t* b, int count, float (&s)[N][4]) {
   uint32_t left[W / 16][4];
 #pragma unroll
   for (int c = 0; c < W / 16; ++c) load_left(left[c], a + 16 * c, kTileStride<W>);
 #pragma unroll
-  for (int n = 0; n < kEights; n += 2) {
+  for (int n = 0; n < N; n += 2) {
     if (8 * n >= count) break;
 #pragma unroll
     for (int c = 0; c < W / 16; ++c) {
@@ -50,11 +50,10 @@ __device__ __forceinline__ void products_of_rows(const uint16_t* a, const uint16
 }
 
 // out [16, W] += weights [16, count] times the rows of x; the warp holds the weights as it holds scores.
-template <int W>
-__device__ __forceinline__ void add_weighted_rows(const float (&weights)[kEights][4], const uint16_t* x, int count,
-                                                  float (&out)[W / 8][4]) {
+template <int W, int N>
+__device__ __forceinline__ void add_weighted_rows(const float (&weights)[N][4], const uint16_t* x, int count, float (&out)[W / 8][4]) {
 #pragma unroll
-  for (int n = 0; n < kEights; n += 2) {
+  for (int n = 0; n < N; n += 2) {
     if (8 * n >= count) break;
     const uint32_t left[4] = {pair_of(weights[n][0], weights[n][1]), pair_of(weights[n][2], weights[n][3]),
                               pair_of(weights[n + 1][0], weights[n + 1][1]), pair_of(weights[n + 1][2], weights[n + 1][3])};
