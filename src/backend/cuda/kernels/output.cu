@@ -12,58 +12,102 @@ __device__ __forceinline__ float clamped(float x, float bound) { return x < -bou
 struct RowSums {
   float top, total, exponentials;  // the largest logit, the sum of logits, the sum of e^(logit - top)
 };
-// row = e^(z - top), with a minus sign where logits were clamped; row may be z.
+template <int W>
+__device__ __forceinline__ void add_logits(RowSums& sums, const Several<float, W>& x, float bound) {
+#pragma unroll
+  for (int i = 0; i < W; ++i) {
+    const float v = clamped(x.at[i], bound);
+    sums.top = fmaxf(sums.top, v);
+    sums.total += v;
+  }
+}
+// Calls f(c, x) for W columns of z at a time, c = begin, begin + step, ... below n. Four loads are under way at once, which is what
+// reaches the memory's rate with few warps.
+template <int W, class F>
+__device__ __forceinline__ void for_loaded(const float* z, int begin, int n, int step, F f) {
+  constexpr int kAtOnce = 4;
+  int c = begin;
+  for (; c + (kAtOnce - 1) * step < n; c += kAtOnce * step) {
+    Several<float, W> x[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) x[i] = load<W>(z + c + i * step);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) f(c + i * step, x[i]);
+  }
+  for (; c < n; c += step) f(c, load<W>(z + c));
+}
+// x = e^(x - top), with a minus sign where logits were clamped.
+template <int W>
+__device__ __forceinline__ void make_exponentials(RowSums& sums, Several<float, W>& x, float bound) {
+#pragma unroll
+  for (int i = 0; i < W; ++i) {
+    const float e = expf(clamped(x.at[i], bound) - sums.top);
+    sums.exponentials += e;
+    x.at[i] = fabsf(x.at[i]) > bound ? -e : e;
+  }
+}
+// row = e^(z - top), marked likewise; row may be z.
 template <int W>
 __device__ __forceinline__ RowSums exponentials(const float* z, float* row, int n, float bound, float* scratch) {
   const int begin = static_cast<int>(threadIdx.x) * W, step = static_cast<int>(blockDim.x) * W;
   RowSums sums{-INFINITY, 0, 0};
-  for (int c = begin; c < n; c += step) {
-    const Several<float, W> x = load<W>(z + c);
-#pragma unroll
-    for (int i = 0; i < W; ++i) {
-      const float v = clamped(x.at[i], bound);
-      sums.top = fmaxf(sums.top, v);
-      sums.total += v;
-    }
+  for_loaded<W>(z, begin, n, step, [&](int c, Several<float, W> x) {
+    add_logits(sums, x, bound);
     if (row != z) store<W>(row + c, x);
-  }
+  });
   sums.top = block_reduce(sums.top, Largest{}, scratch);
   sums.total = block_reduce(sums.total, Sum{}, scratch);
   for (int c = begin; c < n; c += step) {
     Several<float, W> x = load<W>(row + c);
-#pragma unroll
-    for (int i = 0; i < W; ++i) {
-      const float e = expf(clamped(x.at[i], bound) - sums.top);
-      sums.exponentials += e;
-      x.at[i] = fabsf(x.at[i]) > bound ? -e : e;
-    }
+    make_exponentials(sums, x, bound);
     store<W>(row + c, x);
   }
   sums.exponentials = block_reduce(sums.exponentials, Sum{}, scratch);
   return sums;
 }
 
-// The gradient of row n from its marked exponentials; weight * probability = scale * e. Padding rows get zeros.
-template <int W, class T>
-__device__ __forceinline__ void write_gradient(const Loss& t, int64_t n, const float* row, float scale, bool idle) {
-  const float weight = t.weights ? t.weights[n] : 1.0f, uniform = weight * t.smoothing / static_cast<float>(t.vocabulary);
-  const int64_t own = t.targets[n] - t.first;
-  T* const dz = static_cast<T*>(t.dlogits) + n * t.columns;
-  for (int c = static_cast<int>(threadIdx.x) * W; c < t.columns; c += static_cast<int>(blockDim.x) * W) {
+// The gradient of row n from its marked exponentials; weight * probability = scale * e.
+struct RowGradient {
+  __device__ RowGradient(const Loss& t, int64_t n, float scale)
+      : scale(scale),
+        weight(t.weights ? t.weights[n] : 1.0f),
+        uniform(weight * t.smoothing / static_cast<float>(t.vocabulary)),
+        less(weight * (1 - t.smoothing)),
+        own(t.targets[n] - t.first) {}
+  // In the columns from c on.
+  template <class T, int W>
+  __device__ __forceinline__ Several<T, W> of(int c, const Several<float, W>& e) const {
     Several<T, W> out;
 #pragma unroll
-    for (int i = 0; i < W; ++i) out.at[i] = narrow<T>(0);
-    if (!idle) {
-      const Several<float, W> e = load<W>(row + c);
-#pragma unroll
-      for (int i = 0; i < W; ++i) {
-        const bool was_clamped = e.at[i] <= 0 && __float_as_int(e.at[i]) < 0;
-        const float g = e.at[i] * scale - uniform - (c + i == own ? weight * (1 - t.smoothing) : 0.0f);
-        out.at[i] = narrow<T>(was_clamped ? 0.0f : g);
-      }
+    for (int i = 0; i < W; ++i) {
+      const bool was_clamped = e.at[i] <= 0 && __float_as_int(e.at[i]) < 0;
+      const float g = e.at[i] * scale - uniform - (c + i == own ? less : 0.0f);
+      out.at[i] = narrow<T>(was_clamped ? 0.0f : g);
     }
-    store<W>(dz + c, out);
+    return out;
   }
+  const float scale, weight, uniform, less;
+  const int64_t own;
+};
+template <class T>
+__device__ __forceinline__ T* gradient_row(const Loss& t, int64_t n) {
+  return static_cast<T*>(t.dlogits) + n * t.columns;
+}
+// Of padding rows.
+template <int W, class T>
+__device__ __forceinline__ void write_zeros(T* row, int64_t columns) {
+  Several<T, W> zeros;
+#pragma unroll
+  for (int i = 0; i < W; ++i) zeros.at[i] = narrow<T>(0);
+  for (int c = static_cast<int>(threadIdx.x) * W; c < columns; c += static_cast<int>(blockDim.x) * W) store<W>(row + c, zeros);
+}
+template <int W, class T>
+__device__ __forceinline__ void write_gradient(const Loss& t, int64_t n, const float* row, float scale, bool idle) {
+  T* const dz = gradient_row<T>(t, n);
+  if (idle) return write_zeros<W>(dz, t.columns);
+  const RowGradient gradient(t, n, scale);
+  for (int c = static_cast<int>(threadIdx.x) * W; c < t.columns; c += static_cast<int>(blockDim.x) * W)
+    store<W>(dz + c, gradient.of<T>(c, load<W>(row + c)));
 }
 
 __device__ __forceinline__ void write_row_loss(const Loss& t, int64_t n, float top, float exponentials, float total, float at_target) {
@@ -92,6 +136,52 @@ __global__ void __launch_bounds__(kMostThreads) smoothed_loss_kernel(Loss t) {
   if (t.dlogits) write_gradient<W, T>(t, n, row, (t.weights ? t.weights[n] : 1.0f) / sums.exponentials, target < 0);
 }
 
+// For rows that would leave a multiprocessor room for one block, whose reading, exponentials and writing would come one after another: the
+// first kHeld columns are kept in registers and the others in shared memory, so that two blocks take turns.
+constexpr int kHeldThreads = 512, kHeldSteps = 6, kHeldWidth = 4, kHeld = kHeldThreads * kHeldSteps * kHeldWidth;
+template <class T>
+__global__ void __launch_bounds__(kHeldThreads, 2) held_loss_kernel(Loss t) {
+  constexpr int W = kHeldWidth, kStep = kHeldThreads * W;
+  const int64_t n = blockIdx.x;
+  const int32_t target = t.targets[n];
+  if (target < 0) {
+    if (threadIdx.x == 0) write_row_loss(t, n, 0, 1, 0, 0);
+    if (t.dlogits) write_zeros<W>(gradient_row<T>(t, n), t.columns);
+    return;
+  }
+  float *const scratch = shared<float>(), *const rest = scratch + kWarp - kHeld;
+  const float* const z = t.logits + n * t.columns;
+  const int begin = static_cast<int>(threadIdx.x) * W, columns = static_cast<int>(t.columns);
+  const float at_target = clamped(z[target], t.bound);
+  RowSums sums{-INFINITY, 0, 0};
+  for_loaded<W>(z, kHeld + begin, columns, kStep, [&](int c, Several<float, W> x) {
+    add_logits(sums, x, t.bound);
+    store<W>(rest + c, x);
+  });
+  Several<float, W> held[kHeldSteps];
+#pragma unroll
+  for (int i = 0; i < kHeldSteps; ++i) held[i] = load<W>(z + begin + i * kStep);
+#pragma unroll
+  for (int i = 0; i < kHeldSteps; ++i) add_logits(sums, held[i], t.bound);
+  sums.top = block_reduce(sums.top, Largest{}, scratch);
+  sums.total = block_reduce(sums.total, Sum{}, scratch);
+#pragma unroll
+  for (int i = 0; i < kHeldSteps; ++i) make_exponentials(sums, held[i], t.bound);
+  for (int c = kHeld + begin; c < columns; c += kStep) {
+    Several<float, W> x = load<W>(rest + c);
+    make_exponentials(sums, x, t.bound);
+    store<W>(rest + c, x);
+  }
+  sums.exponentials = block_reduce(sums.exponentials, Sum{}, scratch);
+  if (threadIdx.x == 0) write_row_loss(t, n, sums.top, sums.exponentials, sums.total, at_target);
+  if (!t.dlogits) return;
+  const RowGradient gradient(t, n, (t.weights ? t.weights[n] : 1.0f) / sums.exponentials);
+  T* const dz = gradient_row<T>(t, n);
+#pragma unroll
+  for (int i = 0; i < kHeldSteps; ++i) store<W>(dz + begin + i * kStep, gradient.of<T>(begin + i * kStep, held[i]));
+  for (int c = kHeld + begin; c < columns; c += kStep) store<W>(dz + c, gradient.of<T>(c, load<W>(rest + c)));
+}
+
 // One block per pair of rows, which rarely fit into shared memory together; so exponentials are computed twice rather than kept. d = (x -
 // top of x) - (y - top of y) equals log p - log q except for the difference of the logarithms of the sums of exponentials.
 template <class T, int W>
@@ -102,13 +192,7 @@ __global__ void __launch_bounds__(kMostThreads) paired_loss_kernel(Loss t) {
   const float *const zp = t.logits + n * V, *const zq = zp + V;
   T *const dp = static_cast<T*>(t.dlogits) + n * V, *const dq = dp + V;
   if (target < 0) {
-    Several<T, W> zeros;
-#pragma unroll
-    for (int i = 0; i < W; ++i) zeros.at[i] = narrow<T>(0);
-    for (int c = begin; t.dlogits && c < V; c += step) {
-      store<W>(dp + c, zeros);
-      store<W>(dq + c, zeros);
-    }
+    if (t.dlogits) write_zeros<W>(dp, 2 * V);
     if (threadIdx.x < 8) t.row_loss[4 * n + threadIdx.x] = 0;
     return;
   }
@@ -236,15 +320,18 @@ void by_width(const Loss& t, F f) {
   else
     f(std::integral_constant<int, 1>{});
 }
-constexpr int64_t kScratch = kWarp * sizeof(float);
+constexpr int64_t kScratch = kWarp * sizeof(float), kReserved = 1 << 10;  // kReserved: what CUDA takes of a block's shared memory
 
 }  // namespace
 
 void smoothed_loss(Type type, const Loss& t, int64_t most_shared, cudaStream_t stream) {
-  const int64_t row = t.columns * static_cast<int64_t>(sizeof(float));
+  const int64_t row = t.columns * static_cast<int64_t>(sizeof(float)), rest = row - kHeld * static_cast<int64_t>(sizeof(float));
+  const bool fits_twice = 2 * (kScratch + row + kReserved) <= most_shared + kReserved;
   by_type(type, [&](auto e) {
     by_width(t, [&](auto w) {
-      if (kScratch + row <= most_shared)
+      if (w() == kHeldWidth && !fits_twice && rest >= 0 && kScratch + rest <= most_shared)
+        launch(held_loss_kernel<decltype(e)>, t.rows, kHeldThreads, kScratch + rest, stream, t);
+      else if (kScratch + row <= most_shared)
         launch(smoothed_loss_kernel<decltype(e), w(), true>, t.rows, threads_for(t.columns), kScratch + row, stream, t);
       else
         launch(smoothed_loss_kernel<decltype(e), w(), false>, t.rows, threads_for(t.columns), kScratch, stream, t);
