@@ -49,6 +49,7 @@ class MetaCard final : public MetaBackend {
  public:
   MetaCard() : MetaBackend(DType::bf16, DType::f32) {}
   int64_t logits_bytes() const override { return card_logits_bytes(kMemory); }
+  bool equal_chunks() const override { return true; }
 };
 
 const Card& card_of(const std::string& word) {

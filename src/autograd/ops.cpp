@@ -40,6 +40,20 @@ namespace {
 
 constexpr int64_t kShardedLogitsBytes = int64_t{32} << 20;
 constexpr int64_t kLeastWidth = 16 << 10;  // bytes of a row of logits; narrower rows do not get larger chunks
+constexpr int64_t kChunkRows = 64;         // of which chunks have a multiple
+
+// The rows of logits that the loss holds at once. Shards exchange chunk by chunk, so all workers must use the same chunks, whatever
+// backends they have. On a processor a row costs the same in a short chunk, and other chunks would round the table's gradient otherwise.
+int64_t loss_chunk(const Backend& backend, int64_t rows, int64_t vocabulary, const VocabularyShard& shard) {
+  const bool spread = is_spread(shard.group);
+  const int64_t width = spread ? (shard.vocabulary + shard.group->size() - 1) / shard.group->size() : vocabulary;
+  // Chunks are large enough that accumulating the table's gradient costs little.
+  const int64_t bytes = spread ? kShardedLogitsBytes : backend.logits_bytes();
+  const int64_t most = std::clamp<int64_t>(bytes / (width * 4) / kChunkRows * kChunkRows, 256, bytes / kLeastWidth);
+  if (spread || !backend.equal_chunks() || rows == 0) return most;
+  const int64_t chunks = (rows + most - 1) / most, multiples = chunks * kChunkRows;
+  return std::min(most, (rows + multiples - 1) / multiples * kChunkRows);
+}
 
 // One row per token that is not padding; duplicates stay.
 void add_token_gradients(Tape& tape, const Ints& tokens, double scale, const Dropout& dropout, const Tensor& dy, TokenGradients& to) {
@@ -238,11 +252,7 @@ void projection_loss(const Var& h, Parameter& table, Parameter* b, const LossRow
   const int64_t N = h.value.rows(), V = table.shape[0];
   CHECK(static_cast<int64_t>(all.targets.size()) == N, "{} targets for {} rows", all.targets.size(), N);
   CHECK(all.r_drop == 0 || (!spread && N % 2 == 0), "{} rows in pairs, of a vocabulary that is {}", N, spread ? "spread" : "whole");
-  // Chunks are large enough that accumulating the table's gradient costs little. Shards exchange chunk by chunk, so all workers must use
-  // the same chunks, whatever backends they have.
-  const int64_t width = spread ? (shard.vocabulary + shard.group->size() - 1) / shard.group->size() : V;
-  const int64_t bytes = spread ? kShardedLogitsBytes : backend.logits_bytes();
-  const int64_t chunk = std::clamp<int64_t>(bytes / (width * 4) / 64 * 64, 256, bytes / kLeastWidth);
+  const int64_t chunk = loss_chunk(backend, N, V, shard);
   const Packed& forward = tape.parameters().packed(table, true);
   const bool training = tape.training();
   tape.use(table);

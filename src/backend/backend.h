@@ -174,6 +174,9 @@ class Backend {
   virtual int64_t best_micro_batch() const { return 4096; }
   // The bytes of logits that the loss holds at once; on a CPU few enough that they stay near its caches.
   virtual int64_t logits_bytes() const { return int64_t{32} << 20; }
+  // Whether the loss takes chunks of equal size. A short last one reads the table and its gradient like a long one, which a device that has
+  // products enough to hide that for a long one waits for.
+  virtual bool equal_chunks() const { return false; }
   // The memory that every tensor given to the ops must lie in.
   virtual Memory& memory() const { return host_memory(); }
   // Returns a backend with one thread (or stream) for another worker; its ops accept this one's weights and share its memory.

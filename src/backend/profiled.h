@@ -54,6 +54,7 @@ class ProfiledBackend : public Backend {
   int64_t row_multiple(int64_t rows) const override { return inner_.row_multiple(rows); }
   int64_t best_micro_batch() const override { return inner_.best_micro_batch(); }
   int64_t logits_bytes() const override { return inner_.logits_bytes(); }
+  bool equal_chunks() const override { return inner_.equal_chunks(); }
 
 #include "backend/ops.inc"
 
