@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <functional>
 
@@ -47,6 +48,31 @@ class CudaFlat : public testing::Test {
   }
   std::unique_ptr<Backend> card = make_backend("cuda-emulated:f32");
 };
+
+// Every number of bf16 and what lies just below, at and just above half of the way to the next, in pairs and one by one: an odd number of
+// elements has an end that no pair holds. What is no number stays that.
+TEST_F(CudaFlat, RoundsToBf16AsTheProcessorDoes) {
+  std::vector<float> wide;
+  for (uint32_t upper = 0; upper < 0x10000; ++upper)
+    for (const uint32_t lower : {0x0000u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
+      const uint32_t bits = upper << 16 | lower;
+      wide.push_back(std::bit_cast<float>(bits));
+    }
+  for (const size_t count : {wide.size(), wide.size() - 1, size_t{7}}) {
+    const auto n = static_cast<int64_t>(count);
+    const Tensor x({n}, DType::f32, card->memory()), y({n}, DType::bf16, card->memory());
+    card->memory().upload(x.raw(), reinterpret_cast<const std::byte*>(wide.data()), x.bytes());
+    card->flat().convert(x, y);
+    std::vector<bf16> got(count);
+    y.read<bf16>(got);
+    for (size_t i = 0; i < count; ++i) {
+      if (std::isnan(wide[i]))
+        ASSERT_TRUE(std::isnan(widen(got[i]))) << i;
+      else
+        ASSERT_EQ(got[i].bits, round_to_bf16(wide[i]).bits) << wide[i];
+    }
+  }
+}
 
 TEST_F(CudaFlat, ElementByElement) {
   compare([](FlatOps& f, Maker& m) {

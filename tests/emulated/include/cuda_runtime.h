@@ -94,6 +94,15 @@ unsigned __ballot_sync(unsigned mask, int predicate);
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask; }
 
+// PTX's cvt.rn.bf16x2.f32: rounds to nearest with ties to even, the first number into the upper half. Every NaN becomes 0x7fff.
+inline uint32_t cvt_rn_bf16x2_f32(float high, float low) {
+  const auto rounded = [](float x) {
+    const auto bits = static_cast<uint32_t>(to_bits(x));
+    return x == x ? (bits + 0x7fff + (bits >> 16 & 1)) >> 16 : 0x7fffu;
+  };
+  return rounded(high) << 16 | rounded(low);
+}
+
 // -- tensor cores: the fragments of PTX's mma.m16n8k16 and ldmatrix ---------------------------------------------------------------------
 inline float bf16_at(uint64_t words, int index) { return from_bits<float>(static_cast<unsigned>(words >> (16 * index)) << 16); }
 // c [16, 8] += a [16, 16] b [16, 8]. All lanes must come.

@@ -20,12 +20,18 @@ struct Bf16 {
 
 __device__ __forceinline__ float widen(float x) { return x; }
 __device__ __forceinline__ float widen(Bf16 x) { return __uint_as_float(uint32_t{x.bits} << 16); }
-// Rounds to nearest, ties to even; NaN stays NaN.
-__device__ __forceinline__ uint16_t bf16_bits(float x) {
-  const uint32_t bits = __float_as_uint(x);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+// Rounds two floats to bf16, to nearest with ties to even, the first into the lower half. Every NaN becomes 0x7fff; else the bits are those
+// of the processor's rounding.
+__device__ __forceinline__ uint32_t pair_of(float low, float high) {
+#ifdef STARLING_CUDA_EMULATED
+  return cvt_rn_bf16x2_f32(high, low);
+#else
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+#endif
 }
+__device__ __forceinline__ uint16_t bf16_bits(float x) { return static_cast<uint16_t>(pair_of(x, 0.0f)); }
 template <class T>
 __device__ __forceinline__ T narrow(float x) {
   if constexpr (std::is_same_v<T, float>)
@@ -39,6 +45,25 @@ template <class T, int W>
 struct alignas(sizeof(T) * W) Several {
   T at[W];
 };
+// Of all, in pairs where there are pairs.
+template <class T, int W>
+__device__ __forceinline__ Several<T, W> narrow_all(const Several<float, W>& x) {
+  Several<T, W> y;
+  if constexpr (std::is_same_v<T, float>) {
+    y = x;
+  } else if constexpr (W % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < W; i += 2) {
+      const uint32_t pair = pair_of(x.at[i], x.at[i + 1]);
+      y.at[i].bits = static_cast<uint16_t>(pair);
+      y.at[i + 1].bits = static_cast<uint16_t>(pair >> 16);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < W; ++i) y.at[i] = narrow<T>(x.at[i]);
+  }
+  return y;
+}
 template <int W, class T>
 __device__ __forceinline__ Several<T, W> load(const T* p) {
   return *reinterpret_cast<const Several<T, W>*>(p);

@@ -77,14 +77,14 @@ struct RowGradient {
   // In the columns from c on.
   template <class T, int W>
   __device__ __forceinline__ Several<T, W> of(int c, const Several<float, W>& e) const {
-    Several<T, W> out;
+    Several<float, W> out;
 #pragma unroll
     for (int i = 0; i < W; ++i) {
       const bool was_clamped = e.at[i] <= 0 && __float_as_int(e.at[i]) < 0;
       const float g = e.at[i] * scale - uniform - (c + i == own ? less : 0.0f);
-      out.at[i] = narrow<T>(was_clamped ? 0.0f : g);
+      out.at[i] = was_clamped ? 0.0f : g;
     }
-    return out;
+    return narrow_all<T>(out);
   }
   const float scale, weight, uniform, less;
   const int64_t own;
@@ -240,17 +240,17 @@ __global__ void __launch_bounds__(kMostThreads) paired_loss_kernel(Loss t) {
   const float uniform = weight * t.smoothing / static_cast<float>(V), each_p = 1 / p.exponentials, each_q = 1 / q.exponentials;
   for (int c = begin; c < V; c += step) {
     const Several<float, W> x = load<W>(zp + c), y = load<W>(zq + c);
-    Several<T, W> gp, gq;
+    Several<float, W> gp, gq;
 #pragma unroll
     for (int i = 0; i < W; ++i) {
       const float u = clamped(x.at[i], t.bound) - p.top, v = clamped(y.at[i], t.bound) - q.top, d = u - v - shift;
       const float pp = expf(u) * each_p, qq = expf(v) * each_q;
       const float less = uniform + (c + i == target ? weight * (1 - t.smoothing) : 0.0f);
-      gp.at[i] = narrow<T>(fabsf(x.at[i]) > t.bound ? 0.0f : weight * pp - less + factor * (pp * (d - kl_p) + pp - qq));
-      gq.at[i] = narrow<T>(fabsf(y.at[i]) > t.bound ? 0.0f : weight * qq - less + factor * (qq * (-d - kl_q) + qq - pp));
+      gp.at[i] = fabsf(x.at[i]) > t.bound ? 0.0f : weight * pp - less + factor * (pp * (d - kl_p) + pp - qq);
+      gq.at[i] = fabsf(y.at[i]) > t.bound ? 0.0f : weight * qq - less + factor * (qq * (-d - kl_q) + qq - pp);
     }
-    store<W>(dp + c, gp);
-    store<W>(dq + c, gq);
+    store<W>(dp + c, narrow_all<T>(gp));
+    store<W>(dq + c, narrow_all<T>(gq));
   }
 }
 

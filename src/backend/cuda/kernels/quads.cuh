@@ -17,9 +17,7 @@ __device__ __forceinline__ float4 quad_at(const Bf16* x) {
           __uint_as_float(two.y & 0xffff0000u)};
 }
 __device__ __forceinline__ void put_quad(float* x, float4 v) { *reinterpret_cast<float4*>(x) = v; }
-__device__ __forceinline__ void put_quad(Bf16* x, float4 v) {
-  *reinterpret_cast<uint2*>(x) = {bf16_bits(v.x) | uint32_t{bf16_bits(v.y)} << 16, bf16_bits(v.z) | uint32_t{bf16_bits(v.w)} << 16};
-}
+__device__ __forceinline__ void put_quad(Bf16* x, float4 v) { *reinterpret_cast<uint2*>(x) = {pair_of(v.x, v.y), pair_of(v.z, v.w)}; }
 // Elements x[0 ... 3], of which the first `left` exist; the others read as zero and are not written. whole: see whole_quads.
 template <class T>
 __device__ __forceinline__ float4 load_quad(const T* x, int64_t left, bool whole) {

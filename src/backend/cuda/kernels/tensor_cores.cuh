@@ -53,7 +53,4 @@ __device__ __forceinline__ void load_right_turned(uint32_t (&b)[4], const uint16
   load_tiles<false>(b, x + (lane() % 8 + lane() / 16 * 8) * stride + lane() / 8 % 2 * 8);
 }
 
-// Packs two neighbours, the first in the lower half.
-__device__ __forceinline__ uint32_t pair_of(float low, float high) { return bf16_bits(low) | uint32_t{bf16_bits(high)} << 16; }
-
 }  // namespace starling::STARLING_CUDA::kernels

@@ -28,7 +28,7 @@ __device__ __forceinline__ void store_eight(float* x, const Eight& v) {
   reinterpret_cast<float4*>(x)[1] = {v.at[4], v.at[5], v.at[6], v.at[7]};
 }
 __device__ __forceinline__ void store_eight(Bf16* x, const Eight& v) {
-  const auto two = [&](int i) { return uint32_t{bf16_bits(v.at[i])} | uint32_t{bf16_bits(v.at[i + 1])} << 16; };
+  const auto two = [&](int i) { return pair_of(v.at[i], v.at[i + 1]); };
   *reinterpret_cast<uint4*>(x) = {two(0), two(2), two(4), two(6)};
 }
 
