@@ -20,17 +20,18 @@ Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, cons
   tape.use(w);
   if (b) tape.use(*b);
   return tape.record(y, [=, &tape, &backend, &w](const Tensor& dy) {
-    if (activation == Activation::relu) backend.relu_dropout_backward(y, dropout.active() ? dropout.scale() : 1.0, dy);
+    const bool relu = activation == Activation::relu;
+    if (relu)
+      backend.relu_dropout_backward(y, dropout.active() ? dropout.scale() : 1.0, dy, b ? b->gradient : Tensor(),
+                                    b ? tape.gradients().next_write(*b) : Write::overwrite);
     if (!fused) {
       if (dropout.active()) backend.dropout_backward(dy, dropout, dy, Write::overwrite);
       backend.activate_backward(h, activation, dy);
     }
     backend.weight_gradient(x.value, dy, w.gradient, tape.gradients().next_write(w));
     tape.done(w);
-    if (b) {
-      backend.column_sums(dy, b->gradient, tape.gradients().next_write(*b));
-      tape.done(*b);
-    }
+    if (b && !relu) backend.column_sums(dy, b->gradient, tape.gradients().next_write(*b));
+    if (b) tape.done(*b);
     const auto dx = tape.gradient(x);
     backend.linear(dy, tape.parameters().packed(w, true), Tensor(), dx.tensor, Activation::none, dx.write);
   });

@@ -228,8 +228,9 @@ class Backend {
   virtual void add_dropout(const Tensor& x, const Tensor& s, const Dropout&, const Tensor& y) = 0;
   // ds = dropout(dy) with the mask of the forward pass.
   virtual void dropout_backward(const Tensor& dy, const Dropout&, const Tensor& ds, Write) = 0;
-  // In place: dh *= scale where h > 0, else 0. h is relu followed by dropout of the given scale.
-  virtual void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) = 0;
+  // In place: dh *= scale where h > 0, else 0. h is relu followed by dropout of the given scale. If db is not empty, column_sums(dh, db)
+  // follows.
+  virtual void relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh, const Tensor& db, Write db_write) = 0;
   // y = activation(x); y may be x.
   virtual void activate(const Tensor& x, Activation, const Tensor& y) = 0;
   // In place: dy *= activation'(x).

@@ -220,10 +220,17 @@ std::vector<OpCase> op_cases() {
   for (int64_t D : {21, 168})
     add(case_name("relu_dropout_backward", {D}), [=](CaseContext& c) {
       const Tensor h = c.activations({13, D}), dh = c.activations({13, D}), sum = c.activations({13, D});
-      c.backend.relu_dropout_backward(h, 1.25, dh);
+      c.backend.relu_dropout_backward(h, 1.25, dh, {}, Write::overwrite);
       c.backend.add(h, sum);
       c.output(dh), c.output(sum);
     });
+  for (Write write : {Write::overwrite, Write::accumulate})
+    for (auto [N, D] : {std::array<int64_t, 2>{13, 21}, {13, 168}, {130, 264}, {600, 9}})
+      add(case_name("relu_dropout_backward_with_bias", {N, D}) + (write == Write::accumulate ? "_accumulate" : ""), [=](CaseContext& c) {
+        const Tensor h = c.activations({N, D}), dh = c.activations({N, D}), db = c.parameters({D});
+        c.backend.relu_dropout_backward(h, 1.25, dh, db, write);
+        c.output(dh), c.output(db);
+      });
   for (Write write : {Write::overwrite, Write::accumulate})
     for (int64_t D : {3, 37, 300}) {
       const std::string suffix = write == Write::accumulate ? "_accumulate" : "";

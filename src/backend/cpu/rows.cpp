@@ -74,10 +74,11 @@ void CpuBackend::dropout_backward(const Tensor& dy, const Dropout& d, const Tens
   add_dropout(write == Write::accumulate ? ds : Tensor(), dy, d, ds);
 }
 
-void CpuBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
+void CpuBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh, const Tensor& db, Write db_write) {
   ranges(h.count(), 1024, [&](int64_t begin, int64_t end, int) {
     kernels_.relu_dropout_backward(h.raw(), static_cast<float>(scale), dh.raw(), begin, end);
   });
+  if (db) column_sums(dh, db, db_write);
 }
 
 void CpuBackend::activate(const Tensor& x, Activation a, const Tensor& y) {

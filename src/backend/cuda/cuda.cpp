@@ -170,10 +170,14 @@ void CudaBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor
 }
 
 void CudaBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {
-  const int64_t parts = kernels::sum_parts(dy.rows()), Q = dy.columns();
-  auto* const sums = scratch<float>(0, parts * Q);
-  kernels::column_sums(type(), {at(dy), sums, dy.rows(), Q}, stream());
-  kernels::add_parts({sums, parts, Q, at<float>(db), write == Write::accumulate}, stream());
+  add_columns({.x = at(dy), .parts = nullptr, .rows = dy.rows(), .columns = dy.columns()}, db, write);
+}
+
+void CudaBackend::add_columns(kernels::ColumnSums t, const Tensor& db, Write write) {
+  const int64_t parts = kernels::sum_parts(t.rows);
+  t.parts = scratch<float>(0, parts * t.columns);
+  kernels::column_sums(type(), t, stream());
+  kernels::add_parts({t.parts, parts, t.columns, at<float>(db), write == Write::accumulate}, stream());
 }
 
 }  // namespace starling::STARLING_CUDA

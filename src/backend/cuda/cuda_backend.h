@@ -17,6 +17,7 @@ namespace starling::STARLING_CUDA {
 namespace kernels {
 struct Attention;
 struct Codes;
+struct ColumnSums;
 struct GlobalAttention;
 struct Loss;
 struct Relative;
@@ -84,6 +85,8 @@ class CudaBackend final : public Backend {
   kernels::Relative relative_task(const RelativeBins&, int64_t rows, int64_t heads) const;
   kernels::GlobalAttention global_attention_task(const GlobalAttention&, const AttentionLayout&, const Tensor& weights) const;
   kernels::Codes codes_of(const CodeLayout& layout, int64_t count);
+  // db = (or +=) the sums, with working memory for the task's parts.
+  void add_columns(kernels::ColumnSums, const Tensor& db, Write);
   void add_counts(const double* parts, int64_t n, const Tensor& sum);
   Product product_of(const PackedWeight& w, const void* x, int64_t N, void* y, DType out) const;
   const void* bias_of(const PackedWeight& w, const Tensor& b, DType type);

@@ -94,8 +94,10 @@ void CudaBackend::dropout_backward(const Tensor& dy, const Dropout& d, const Ten
   add_dropout(write == Write::accumulate ? ds : Tensor(), dy, d, ds);
 }
 
-void CudaBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
-  kernels::relu_dropout_backward(type(), {at(h), at(dh), h.count(), static_cast<float>(scale)}, stream());
+void CudaBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh, const Tensor& db, Write db_write) {
+  if (!db) return kernels::relu_dropout_backward(type(), {at(h), at(dh), h.count(), static_cast<float>(scale)}, stream());
+  add_columns({.x = at(dh), .parts = nullptr, .rows = dh.rows(), .columns = dh.columns(), .h = at(h), .factor = static_cast<float>(scale)},
+              db, db_write);
 }
 
 void CudaBackend::activate(const Tensor& x, Activation a, const Tensor& y) {

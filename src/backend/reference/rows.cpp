@@ -82,8 +82,9 @@ void ReferenceBackend::dropout_backward(const Tensor& dy, const Dropout& d, cons
   }
 }
 
-void ReferenceBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh) {
+void ReferenceBackend::relu_dropout_backward(const Tensor& h, double scale, const Tensor& dh, const Tensor& db, Write db_write) {
   for (int64_t i = 0; i < h.count(); ++i) dh.data<double>()[i] *= h.data<double>()[i] > 0 ? scale : 0;
+  if (db) column_sums(dh, db, db_write);
 }
 
 namespace {

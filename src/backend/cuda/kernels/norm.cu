@@ -1,4 +1,6 @@
 // Layer norm, one warp per row; and sums over columns, in two steps of fixed order.
+#include <algorithm>
+
 #include "backend/cuda/kernels/device.cuh"
 #include "backend/cuda/kernels/rows.h"
 #include "backend/cuda/kernels/wide.cuh"
@@ -10,7 +12,8 @@ constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 constexpr int64_t kPartRows = 64;         // whose sums one block adds up
 constexpr int64_t kSpan = kWarp * kWide;  // columns that a warp reads at once, where rows are whole eights
 constexpr int kSpans = 4;                 // that it keeps in registers: rows of at most 1,024 columns
-constexpr int64_t kPartColumns = kWarp;   // of a block that adds up parts: eight threads a column
+constexpr int64_t kPartColumns = kWarp;   // of a block that adds up parts
+constexpr int kMostPartWarps = 32, kPartsAtOnce = 16;
 
 // A row in a warp's registers: of each span, eight columns per lane; those beyond the row are zero.
 struct Row {
@@ -164,21 +167,33 @@ __global__ void layer_norm_backward_eights_kernel(LayerNormBackward t) {
   }
 }
 
-// Block (part, columns): a warp takes every eighth row of a part, a lane eight columns; the warps' sums are then added in order.
-template <class T>
+// Block (part, columns): a warp takes every eighth row of a part, a lane eight columns; the warps' sums are then added in order. kRelu: of
+// gradients of relu, which are computed here and added as they are stored.
+template <class T, bool kRelu>
 __global__ void column_sums_kernel(ColumnSums t) {
   const int64_t across = (t.columns + kSpan - 1) / kSpan, part = blockIdx.x / across, first = blockIdx.x % across * kSpan;
   const int64_t c = first + lane() * kWide, end = (part + 1) * kPartRows < t.rows ? (part + 1) * kPartRows : t.rows;
   Eight sum{};
   for (int64_t n = part * kPartRows + warp(); n < end; n += kWarps) {
-    const T* const x = static_cast<const T*>(t.x) + n * t.columns + c;
+    T* const x = static_cast<T*>(t.x) + n * t.columns + c;
+    const T* const h = static_cast<const T*>(t.h) + (kRelu ? n * t.columns + c : 0);
     if (t.aligned && c < t.columns) {
-      const Eight v = load_eight(x);
+      Eight v = load_eight(x);
+      if constexpr (kRelu) {
+        const Eight active = load_eight(h);
+#pragma unroll
+        for (int i = 0; i < kWide; ++i) v.at[i] = active.at[i] > 0 ? t.factor * v.at[i] : 0.0f;
+        v = stored_eight(x, v);
+      }
 #pragma unroll
       for (int i = 0; i < kWide; ++i) sum.at[i] += v.at[i];
     } else {
 #pragma unroll
-      for (int i = 0; i < kWide; ++i) sum.at[i] += c + i < t.columns ? widen(x[i]) : 0.0f;
+      for (int i = 0; i < kWide; ++i) {
+        if (c + i >= t.columns) continue;
+        if constexpr (kRelu) x[i] = narrow<T>(widen(h[i]) > 0 ? t.factor * widen(x[i]) : 0.0f);
+        sum.at[i] += widen(x[i]);
+      }
     }
   }
   float* const sums = shared<float>();  // [kWarps, kSpan]
@@ -190,17 +205,27 @@ __global__ void column_sums_kernel(ColumnSums t) {
   if (first + threadIdx.x < t.columns) t.parts[part * t.columns + first + threadIdx.x] = all;
 }
 
-// A block has 32 columns, with eight threads each that take every eighth part; the threads' sums are then added in order.
-__global__ void add_parts_kernel(AddParts t) {
+// A block has 32 columns and up to 32 warps, which take the parts in turn; their sums are then added in order. Few blocks have to wait for
+// the memory, so each thread has many loads under way.
+__global__ void __launch_bounds__(kMostPartWarps* kWarp) add_parts_kernel(AddParts t) {
   const int64_t c = blockIdx.x * kPartColumns + lane();
-  float* const sums = shared<float>();  // [kWarps, kPartColumns]
+  const int warps = static_cast<int>(blockDim.x) / kWarp;
+  float* const sums = shared<float>();  // [warps, kPartColumns]
   float sum = 0;
-#pragma unroll 4
-  for (int64_t p = warp(); p < t.parts; p += kWarps) sum += c < t.columns ? t.x[p * t.columns + c] : 0.0f;
+  for (int64_t first = warp(); first < t.parts; first += kPartsAtOnce * warps) {
+    float x[kPartsAtOnce];
+#pragma unroll
+    for (int i = 0; i < kPartsAtOnce; ++i) {
+      const int64_t p = first + i * warps;
+      x[i] = p < t.parts && c < t.columns ? t.x[p * t.columns + c] : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < kPartsAtOnce; ++i) sum += x[i];
+  }
   sums[threadIdx.x] = sum;
   __syncthreads();
   if (warp() > 0 || c >= t.columns) return;
-  for (int w = 1; w < kWarps; ++w) sum += sums[w * kPartColumns + lane()];
+  for (int w = 1; w < warps; ++w) sum += sums[w * kPartColumns + lane()];
   float& y = t.half > 0 && c >= t.half ? t.second[c - t.half] : t.y[c];
   y = t.accumulate ? y + sum : sum;
 }
@@ -234,14 +259,16 @@ void layer_norm_backward(Type type, const LayerNormBackward& t, cudaStream_t str
 int64_t sum_parts(int64_t rows) { return blocks_for(rows, kPartRows); }
 void column_sums(Type type, const ColumnSums& task, cudaStream_t stream) {
   ColumnSums t = task;
-  t.aligned = whole_eights({t.columns}, {t.x});
+  t.aligned = whole_eights({t.columns}, {t.x, t.h});
   by_type(type, [&](auto e) {
-    launch(column_sums_kernel<decltype(e)>, sum_parts(t.rows) * blocks_for(t.columns, kSpan), kThreads, kWarps * kSpan * sizeof(float),
-           stream, t);
+    using T = decltype(e);
+    launch(t.h ? column_sums_kernel<T, true> : column_sums_kernel<T, false>, sum_parts(t.rows) * blocks_for(t.columns, kSpan), kThreads,
+           kWarps * kSpan * sizeof(float), stream, t);
   });
 }
 void add_parts(const AddParts& t, cudaStream_t stream) {
-  launch(add_parts_kernel, blocks_for(t.columns, kPartColumns), kThreads, kThreads * sizeof(float), stream, t);
+  const auto threads = static_cast<int>(std::clamp<int64_t>(t.parts, 1, kMostPartWarps)) * kWarp;
+  launch(add_parts_kernel, blocks_for(t.columns, kPartColumns), threads, threads * int64_t{sizeof(float)}, stream, t);
 }
 void add_counts(const AddCounts& t, cudaStream_t stream) { launch(add_counts_kernel, 1, kThreads, kWarps * sizeof(double), stream, t); }
 

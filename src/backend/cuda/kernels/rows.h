@@ -61,11 +61,14 @@ struct LayerNormBackward {
 int64_t norm_parts(int64_t rows);
 void layer_norm_backward(Type, const LayerNormBackward&, cudaStream_t);
 
-// sums[c] over a [rows, columns], in two steps: into parts [sum_parts(rows), columns], then the parts.
+// sums[c] over x [rows, columns], in two steps: into parts [sum_parts(rows), columns], then the parts. With h, x *= factor where h > 0,
+// else 0, before it is added.
 struct ColumnSums {
-  const void* x;
+  void* x;
   float* parts;
   int64_t rows, columns;
+  const void* h = nullptr;
+  float factor = 1;
   bool aligned = false;  // set by the launcher
 };
 int64_t sum_parts(int64_t rows);

@@ -32,6 +32,20 @@ __device__ __forceinline__ void store_eight(Bf16* x, const Eight& v) {
   *reinterpret_cast<uint4*>(x) = {two(0), two(2), two(4), two(6)};
 }
 
+// Writes v, and returns what stands there then.
+__device__ __forceinline__ Eight stored_eight(float* x, const Eight& v) {
+  store_eight(x, v);
+  return v;
+}
+__device__ __forceinline__ Eight stored_eight(Bf16* x, const Eight& v) {
+  const uint32_t pairs[] = {pair_of(v.at[0], v.at[1]), pair_of(v.at[2], v.at[3]), pair_of(v.at[4], v.at[5]), pair_of(v.at[6], v.at[7])};
+  *reinterpret_cast<uint4*>(x) = {pairs[0], pairs[1], pairs[2], pairs[3]};
+  Eight y;
+#pragma unroll
+  for (int i = 0; i < kWide; ++i) y.at[i] = __uint_as_float(i % 2 == 0 ? pairs[i / 2] << 16 : pairs[i / 2] & 0xffff0000u);
+  return y;
+}
+
 // Whether matrices with these widths, strides and addresses consist of whole, aligned eights. Null addresses count as aligned.
 inline bool whole_eights(std::initializer_list<int64_t> numbers, std::initializer_list<const void*> addresses) {
   bool whole = true;
