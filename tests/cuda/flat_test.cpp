@@ -49,6 +49,32 @@ class CudaFlat : public testing::Test {
   std::unique_ptr<Backend> card = make_backend("cuda-emulated:f32");
 };
 
+// Four at a time where all is aligned to that, else one by one: the same bits, of lengths that leave every remainder.
+TEST_F(CudaFlat, OfAnyAlignmentAndLength) {
+  for (int64_t n = 1024; n < 1028; ++n)
+    for (const int64_t first : {1, 2, 4}) {
+      const auto numbers = [&](uint64_t stream, int64_t begin) {
+        const Tensor whole({n + 4}, DType::f32, card->memory()), here = whole.slice(begin, {n});
+        Random random(7, stream);
+        Values values(static_cast<size_t>(n));
+        for (double& v : values) v = std::abs(random.normal());
+        here.from_doubles(values);
+        return here;
+      };
+      const auto results = [&](int64_t begin) {
+        const Tensor value = numbers(1, begin), gradient = numbers(2, begin), x = numbers(5, begin);
+        const StepStates states{numbers(3, begin), numbers(4, begin)};
+        card->optimizer_step(value, gradient, states, AdamStep{0.1, 0.9, 0.98, 1e-8, 0.01, true, 0.5, 3});
+        card->moving_average(value, gradient, 0.9);
+        card->flat().divide(x, 3), card->flat().scale(x, 0.3, states[0], Write::accumulate);
+        std::vector<std::vector<std::byte>> bytes;
+        for (const Tensor& t : {value, gradient, states[0], states[1], x}) bytes.push_back(t.download());
+        return bytes;
+      };
+      EXPECT_EQ(results(first), results(0)) << n << " numbers from " << first;
+    }
+}
+
 // Every number of bf16 and what lies just below, at and just above half of the way to the next, in pairs and one by one: an odd number of
 // elements has an end that no pair holds. What is no number stays that.
 TEST_F(CudaFlat, RoundsToBf16AsTheProcessorDoes) {

@@ -1,6 +1,6 @@
-// The arithmetic of strategies, one thread per element, rounded as on the host: no product is fused with a sum.
-#include "backend/cuda/kernels/device.cuh"
+// The arithmetic of strategies, element by element, rounded as on the host: no product is fused with a sum.
 #include "backend/cuda/kernels/flat.h"
+#include "backend/cuda/kernels/fours.cuh"
 
 namespace starling::STARLING_CUDA::kernels {
 namespace {
@@ -71,13 +71,25 @@ __global__ void link_loss_kernel(LinkLoss t) {
   if (threadIdx.x == 0) *t.sum += sum;
 }
 
+template <int W>
 __global__ void divide_kernel(Divide t) {
-  const int64_t i = global_thread();
-  if (i < t.count) t.x[i] = __fdiv_rn(t.x[i], t.divisor);
+  for_several<W>(t.count, [&](auto w, int64_t begin) {
+    Several<float, w()> x = load<w()>(t.x + begin);
+#pragma unroll
+    for (int i = 0; i < w(); ++i) x.at[i] = __fdiv_rn(x.at[i], t.divisor);
+    store<w()>(t.x + begin, x);
+  });
 }
+template <int W>
 __global__ void scale_kernel(Scale t) {
-  const int64_t i = global_thread();
-  if (i < t.count) t.y[i] = t.accumulate ? plus_product(t.y[i], t.factor, t.x[i]) : __fmul_rn(t.factor, t.x[i]);
+  for_several<W>(t.count, [&](auto w, int64_t begin) {
+    const Several<float, w()> x = load<w()>(t.x + begin);
+    Several<float, w()> y{};
+    if (t.accumulate) y = load<w()>(t.y + begin);
+#pragma unroll
+    for (int i = 0; i < w(); ++i) y.at[i] = t.accumulate ? plus_product(y.at[i], t.factor, x.at[i]) : __fmul_rn(t.factor, x.at[i]);
+    store<w()>(t.y + begin, y);
+  });
 }
 
 __global__ void displacement_kernel(Displacement t) {
@@ -163,8 +175,18 @@ void ordered_sum(const OrderedSum& t, cudaStream_t stream) {
 void rescale(const Rescale& t, cudaStream_t stream) { launch_elements(rescale_kernel, t, t.count, stream); }
 void rescale_backward(const RescaleBackward& t, cudaStream_t stream) { launch_elements(rescale_backward_kernel, t, t.count, stream); }
 void link_loss(const LinkLoss& t, cudaStream_t stream) { launch(link_loss_kernel, 1, kThreads, kThreads * sizeof(double), stream, t); }
-void divide(const Divide& t, cudaStream_t stream) { launch_elements(divide_kernel, t, t.count, stream); }
-void scale(const Scale& t, cudaStream_t stream) { launch_elements(scale_kernel, t, t.count, stream); }
+void divide(const Divide& t, cudaStream_t stream) {
+  if (whole_fours({t.x}))
+    launch_several<kFour>(divide_kernel<kFour>, t, t.count, kThreads, stream);
+  else
+    launch_several<1>(divide_kernel<1>, t, t.count, kThreads, stream);
+}
+void scale(const Scale& t, cudaStream_t stream) {
+  if (whole_fours({t.x, t.y}))
+    launch_several<kFour>(scale_kernel<kFour>, t, t.count, kThreads, stream);
+  else
+    launch_several<1>(scale_kernel<1>, t, t.count, kThreads, stream);
+}
 void displacement(const Displacement& t, cudaStream_t stream) { launch_elements(displacement_kernel, t, t.count, stream); }
 void outer_step(const OuterStep& t, cudaStream_t stream) { launch_elements(outer_step_kernel, t, t.count, stream); }
 void compensate(const Compensate& t, cudaStream_t stream) { launch_elements(compensate_kernel, t, t.count, stream); }
