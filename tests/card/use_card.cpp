@@ -7,7 +7,8 @@
 
 namespace starling::cuda {
 std::unique_ptr<Backend> make_cuda_backend(int device, DType activation);  // these tests see the header of emulated cards
-}
+int64_t bytes_taken(const Memory& card);
+}  // namespace starling::cuda
 
 namespace starling {
 namespace {
@@ -16,6 +17,7 @@ class RealCard : public testing::Environment {
  public:
   void SetUp() override {
     if (!on_real_card()) return;
+    bytes_taken_on_real_card = cuda::bytes_taken;
     const auto add = [](const char* spec, DType activation) {
       register_backend(spec, [activation](int) { return cuda::make_cuda_backend(0, activation); });
     };

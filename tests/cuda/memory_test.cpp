@@ -8,11 +8,17 @@
 #include "backend/cuda/kernels/rows.h"
 #include "base/error.h"
 #include "tests/card/real_card.h"
+#include "tests/emulated/emulator.h"
 
 namespace starling {
 namespace {
 
 std::unique_ptr<Backend> card() { return make_backend("cuda-emulated:f32", 1); }
+
+// Not what is free on the card: other processes of these tests may share it.
+int64_t taken(const Backend& backend) {
+  return on_real_card() ? bytes_taken_on_real_card(backend.memory()) : STARLING_CUDA::bytes_taken(backend.memory());
+}
 
 // More uploads than there are pinned buffers, all before anything is waited for.
 TEST(CudaMemory, NumbersArriveAsTheyWereSent) {
@@ -51,29 +57,46 @@ TEST(CudaMemory, UploadsOfManyPieces) {
 
 TEST(CudaMemory, RunningOutIsAnErrorWithTheNumbers) {
   const auto backend = card();
-  const int64_t before = backend->memory().usable().bytes;
+  const int64_t before = taken(*backend);
   try {
-    const Tensor t({int64_t{1} << 20, 1 << 16}, DType::f32, backend->memory());
-    FAIL() << "256 GiB on a card of 8";
+    const Tensor t({int64_t{1} << 20, 1 << 20}, DType::f32, backend->memory());
+    FAIL() << "4 TiB on a card";
   } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("262144 MiB were asked for"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("4194304 MiB were asked for"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("train.micro-batch-tokens"), std::string::npos) << e.what();
   }
-  EXPECT_EQ(backend->memory().usable().bytes, before);
+  EXPECT_EQ(taken(*backend), before);
 }
 
 // The pool keeps what is released, and the next allocation takes it from there: it counts as free.
 TEST(CudaMemory, WhatIsReleasedCanBeUsedAgain) {
   const auto backend = card();
-  const int64_t before = backend->memory().usable().bytes;
+  const int64_t before = taken(*backend), usable = on_real_card() ? 0 : backend->memory().usable().bytes;
   {
     const Tensor t({1000, 1000}, DType::f32, backend->memory());
-    const int64_t taken = before - backend->memory().usable().bytes;
-    EXPECT_GE(taken, 4000000);
-    EXPECT_LE(taken, on_real_card() ? 4000000 + 512 : 4000000);  // the pool of a real card rounds up
+    EXPECT_GE(taken(*backend) - before, 4000000);
+    EXPECT_LE(taken(*backend) - before, on_real_card() ? 4000000 + 512 : 4000000);  // the pool of a real card rounds up
+    if (!on_real_card()) {
+      EXPECT_EQ(usable - backend->memory().usable().bytes, 4000000);
+    }
   }
   backend->memory().download(nullptr, nullptr, 0);  // waits: blocks go back in the order of the stream
-  EXPECT_EQ(backend->memory().usable().bytes, before);
+  EXPECT_EQ(taken(*backend), before);
+  if (!on_real_card()) {
+    EXPECT_EQ(backend->memory().usable().bytes, usable);
+  }
+}
+
+// What another process takes of the card is missing from what is usable, not added to what this one has taken.
+TEST(CudaMemory, WhatOthersTakeIsNotOurs) {
+  if (on_real_card()) GTEST_SKIP() << "other processes are imitated";
+  const auto backend = card();
+  const Tensor t({1000}, DType::f32, backend->memory());
+  const int64_t before = taken(*backend), usable = backend->memory().usable().bytes;
+  emulated_cuda::set_card_memory(size_t{7} << 30);
+  EXPECT_LT(backend->memory().usable().bytes, usable);
+  EXPECT_EQ(taken(*backend), before);
+  emulated_cuda::set_card_memory(size_t{8} << 30);
 }
 
 TEST(CudaBackend, AnOpRefusesTensorsOfTheHost) {

@@ -31,5 +31,7 @@ bool has_cuda();
 int cuda_devices();
 // The names and memory of the cards, the driver and the libraries; or why none can be used, and how to change that.
 std::string describe_cuda();
+// The bytes that this process has taken from a card's pool: unlike what is free, other processes do not change them.
+int64_t bytes_taken(const Memory& card);
 
 }  // namespace starling::STARLING_CUDA

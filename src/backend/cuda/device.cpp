@@ -163,14 +163,23 @@ void CudaMemory::download(std::byte* to, const std::byte* from, int64_t bytes) {
 UsableMemory CudaMemory::usable() const {
   device_.stream();  // the card, for this thread
   size_t free = 0, total = 0;
-  uint64_t reserved = 0, used = 0;  // of the pool, which keeps what is released
+  uint64_t reserved = 0;  // by the pool, which keeps what is released
   check(cudaMemGetInfo(&free, &total), "its free memory");
   check(cudaMemPoolGetAttribute(device_.pool(), cudaMemPoolAttrReservedMemCurrent, &reserved), "its memory pool");
+  return {static_cast<int64_t>(free + reserved) - taken(),
+          fmt::format("the memory of {} ({} MiB)", device_.properties().name, total >> 20)};
+}
+
+int64_t CudaMemory::taken() const {
+  device_.stream();  // the card, for this thread
+  uint64_t used = 0;
   check(cudaMemPoolGetAttribute(device_.pool(), cudaMemPoolAttrUsedMemCurrent, &used), "its memory pool");
-  return {static_cast<int64_t>(free + (reserved - used)), fmt::format("the memory of {} ({} MiB)", device_.properties().name, total >> 20)};
+  return static_cast<int64_t>(used);
 }
 
 bool has_cuda() { return true; }
+
+int64_t bytes_taken(const Memory& card) { return dynamic_cast<const CudaMemory&>(card).taken(); }
 
 int cuda_devices() {
   int count = 0;

@@ -30,6 +30,7 @@ class CudaMemory final : public Memory {
   void upload(std::byte* to, const std::byte* from, int64_t bytes) override;
   void download(std::byte* to, const std::byte* from, int64_t bytes) override;
   UsableMemory usable() const override;
+  int64_t taken() const;  // of the pool, by this process
   void discard(std::byte* at, int64_t bytes) override;
   CudaDevice& device() const { return device_; }
 
