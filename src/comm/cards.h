@@ -23,6 +23,10 @@ void prepare_card_environment(const Communicator& comm, bool divided);
 // collective. What `held` keeps must end before the communicator does. Throws PeerError if the cards cannot be connected.
 CardConnection connect_cards_of_ranks(Communicator& comm, Memory& memory);
 
+// Ends the process with this status if NCCL's work was ended before it was over: a thread of NCCL's may still free what belongs to it, and
+// would crash when exit() takes the driver from it. Output is flushed. Else returns.
+void leave_if_cards_may_be_busy(int status);
+
 // "2.28.9", or "none".
 std::string card_library_version();
 

@@ -19,5 +19,6 @@ CardConnection connect_cards(Communicator& comm, Memory& memory) {
 }
 
 std::string nccl_version() { return "none"; }
+bool nccl_was_ended() { return false; }
 
 }  // namespace starling::STARLING_CUDA

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/messages.h"
 #include "base/system_reason.h"
+#include "comm/cards.h"
 #include "comm/world.h"
 #include "program/arguments.h"
 #include "program/help.h"
@@ -171,7 +172,9 @@ int run_program(const VerbProgram& program, int argc, char** argv) {
   fill_standard_streams();
   std::signal(SIGPIPE, leave_quietly);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails with an error instead of killing the process
-  return call_program(program, {argv + std::min(argc, 1), argv + argc});
+  const int status = call_program(program, {argv + std::min(argc, 1), argv + argc});
+  leave_if_cards_may_be_busy(status);
+  return status;
 }
 
 int call_program(const VerbProgram& program, const std::vector<std::string>& arguments) {

@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
 #include "backend/backend.h"
+#include "comm/cards.h"
 #include "comm/mesh.h"
 #include "comm/nccl/card_lateness.h"
 #include "comm/nccl/nccl.h"
@@ -218,6 +220,41 @@ TEST(CardWatch, ARankThatFailsEndsItsWorkInAllGroupsAtOnce) {
   });
   EXPECT_EQ(all[0], "line 3");
   EXPECT_THAT(all[1], HasSubstr("another rank has failed"));
+}
+
+// Work in two groups that never ends by itself, and a rank that fails.
+void fail_in_two_groups() {
+  failures(2, [](Communicator& comm, const Tensor& x) {
+    const auto first = comm.split([](int) { return 0; }, "the first group"), second = comm.split([](int) { return 0; }, "the second group");
+    if (comm.rank() == 1) return std::this_thread::sleep_for(200ms), comm.barrier().wait();
+    first->all_reduce(x).wait();
+    second->all_reduce(x).wait();
+    throw DataError("line 3");
+  });
+}
+
+// A thread of NCCL's may still end what was aborted: what it uses stays, as its own streams do.
+TEST(CardWatch, WhatNcclIsStillEndingIsLeftToIt) {
+  const auto destroyed = [] { return emulated_cuda::calls().held_streams_destroyed; };
+  const int64_t before = destroyed();
+  emulated_cuda::slow_aborts(true);
+  fail_in_two_groups();
+  emulated_cuda::slow_aborts(false);
+  EXPECT_EQ(destroyed(), before);
+}
+
+// ... and the process ends beside it, with the status that it would have had, and without what exit() calls.
+TEST(CardWatch, AProcessWhoseNcclIsStillEndingLeavesAtOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto leave = [](bool failed) {
+    emulated_cuda::slow_aborts(true);
+    std::atexit([] { std::_Exit(77); });
+    if (failed) fail_in_two_groups();
+    leave_if_cards_may_be_busy(5);
+    std::exit(0);
+  };
+  EXPECT_EXIT(leave(true), testing::ExitedWithCode(5), "");
+  EXPECT_EXIT(leave(false), testing::ExitedWithCode(77), "");
 }
 
 // The ranks of another replica have done more among themselves; that says nothing about the group that waits.

@@ -44,16 +44,25 @@ void hang_card(int card, bool hangs);
 void cut_links(bool cut);
 // The card cannot be connected to another in its first message or collective; -1: all can.
 void refuse_connections(int card);
+// From now on, NCCL answers that it is still in progress where communicators are aborted, and may use their streams from then on.
+void slow_aborts(bool slow);
+// A library may still use the stream, until the process ends.
+void hold_stream(cudaStream_t stream);
 // NCCL finds that a message of another host has not come.
 void report_network_error();
 
 // What this process has asked of the runtime and the library so far.
 struct Calls {
   int64_t kernels = 0, products = 0, fills = 0, uploads = 0, downloads = 0, allocations = 0;
+  int64_t event_waits = 0;  // of the host, for work that was not done yet
+  int64_t groups = 0;       // of NCCL's calls, of all cards
+  int64_t held_streams_destroyed = 0;
   int64_t uneven_products = 0;  // whose rows, as row-major matrices have them, are not a multiple of 16
 };
 Calls calls();
+Calls& counted();  // with the runtime's mutex held
 void count_product(int64_t rows);
+void count_group();
 
 // What the next random orders begin from.
 void set_seed(uint64_t seed);

@@ -3,10 +3,12 @@
 // collective of its kind, it comes to the stream when the hosts of all of them have called it, and is in progress until then. What NCCL
 // leaves undefined is an error here: other numbers or types on the two sides, collectives in another order, buffers elsewhere than on the
 // card, a communicator used by two threads or before it is ready. A call that is refused ends its group and its communicator. Abort and
-// Finalize wait for what is on streams: aborted work ends as soon as its stream comes to it, not earlier.
+// Finalize wait for what is on streams: aborted work ends as soon as its stream comes to it, not earlier. With slow_aborts() a thread of
+// NCCL's waits for that, which uses the streams until then.
 #include "tests/emulated/include/nccl.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -41,6 +43,7 @@ struct NcclComm {
   std::shared_ptr<Work> unlaunched;  // until then they are not on the stream
   size_t collectives = 0;
   size_t queued = 0;  // groups on streams that are not over
+  std::set<cudaStream_t> streams;
 };
 
 namespace {
@@ -84,6 +87,7 @@ struct Library {
   std::map<ncclComm_t, std::shared_ptr<NcclComm>> comms;   // that are open
   uint64_t names = 0;
   bool cut = false;
+  std::atomic<bool> slow_aborts = false;
   int unconnectable = -1;  // card
 };
 Library& library() {
@@ -262,15 +266,22 @@ ncclResult_t put(const Call& call, ncclComm_t comm, cudaStream_t stream) {
   if (group.empty() || group.back().comm != known->second || group.back().stream != stream)
     group.push_back({known->second, stream, {}, false});
   group.back().calls.push_back(call);
+  comm->streams.insert(stream);
   return ncclSuccess;
 }
 
 // Kernels that run see that they are to end; those that have not begun end when their turn comes. All of them are waited for, those of one
-// group of calls together.
-void end_aborted() {
+// group of calls together, unless a thread of NCCL's does that.
+ncclResult_t end_aborted() {
   const std::vector<std::shared_ptr<NcclComm>> aborted = std::exchange(group_aborts, {});
-  if (!aborted.empty())
-    work_until([&] { return std::all_of(aborted.begin(), aborted.end(), [](const auto& comm) { return comm->queued == 0; }); });
+  if (!aborted.empty() && library().slow_aborts) {
+    for (const auto& comm : aborted)
+      for (const cudaStream_t stream : comm->streams) hold_stream(stream);
+    return ncclInProgress;
+  }
+  if (aborted.empty()) return ncclSuccess;
+  work_until([&] { return std::all_of(aborted.begin(), aborted.end(), [](const auto& comm) { return comm->queued == 0; }); });
+  return ncclSuccess;
 }
 }  // namespace
 
@@ -284,6 +295,8 @@ void refuse_connections(int card) {
   const Lock lock(runtime_mutex());
   library().unconnectable = card;
 }
+
+void slow_aborts(bool slow) { library().slow_aborts = slow; }
 
 void report_network_error() {
   const Lock lock(runtime_mutex());
@@ -377,8 +390,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     library().comms.erase(known);
     runtime_changed();
   }
-  if (group_depth == 0) end_aborted();
-  return ncclSuccess;
+  return group_depth == 0 ? end_aborted() : ncclSuccess;
 }
 
 ncclResult_t ncclGroupStart() { return ++group_depth, ncclSuccess; }
@@ -387,9 +399,11 @@ ncclResult_t ncclGroupStart() { return ++group_depth, ncclSuccess; }
 ncclResult_t ncclGroupEnd() {
   if (group_depth == 0) return refuse(ncclInvalidUsage, "the end of no group");
   if (--group_depth > 0) return ncclSuccess;
-  end_aborted();
+  const ncclResult_t aborts = end_aborted();
   const Lock lock(runtime_mutex());
   ncclResult_t result = std::exchange(group_error, ncclSuccess);
+  if (result == ncclSuccess && group.empty()) return aborts;
+  count_group();
   for (Work& of : std::exchange(group, {})) {
     const auto work = std::make_shared<Work>(std::move(of));
     if (result != ncclSuccess && result != ncclInProgress) {

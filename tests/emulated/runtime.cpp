@@ -37,6 +37,7 @@ struct Stream {
   };
   int card;
   std::deque<Item> items;
+  bool held = false;  // a library may still use it
 };
 
 namespace {
@@ -75,7 +76,6 @@ struct Machine {
   uint64_t random = 1;
   bool called = false;
   std::string connections;
-  Calls calls;
 };
 Machine& machine() {
   static auto* const one = new Machine;  // streams may end after everything else
@@ -248,8 +248,13 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) {
   machine().streams.push_back(*s = new Stream{card_here, {}});
   return cudaSuccess;
 }
+void hold_stream(cudaStream_t s) {
+  const Lock lock(machine().mutex);
+  s->held = true;
+}
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
   Lock lock(machine().mutex);
+  counted().held_streams_destroyed += s->held;
   run(lock, *s, [s] { return s->items.empty(); });
   std::erase(machine().streams, s);
   delete s;
@@ -279,7 +284,10 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
   Lock lock(machine().mutex);
   const std::shared_ptr<Mark> mark = e->mark;
-  if (mark->reached < mark->recorded) run(lock, *mark->stream, [&, until = mark->recorded] { return mark->reached >= until; });
+  if (mark->reached < mark->recorded) {
+    ++counted().event_waits;
+    run(lock, *mark->stream, [&, until = mark->recorded] { return mark->reached >= until; });
+  }
   return outcome();
 }
 // Whoever looks again and again sees the card get on.
@@ -292,7 +300,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
 cudaError_t cudaMallocAsync(void** at, size_t bytes, cudaStream_t s) {
   Machine& m = machine();
   Lock lock(m.mutex);
-  ++m.calls.allocations;
+  ++counted().allocations;
   if (s == nullptr || card_here != s->card) return cudaErrorInvalidDevice;
   CardPool& pool = m.pools[card_here];
   const auto fits = [&] { return pool.allocated <= m.total && bytes <= m.total - pool.allocated; };
@@ -335,8 +343,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   {
     const Lock lock(machine().mutex);
     const int source = lies_on(from, bytes), target = lies_on(to, bytes);
-    if (kind == cudaMemcpyHostToDevice) ++machine().calls.uploads;
-    if (kind == cudaMemcpyDeviceToHost) ++machine().calls.downloads;
+    if (kind == cudaMemcpyHostToDevice) ++counted().uploads;
+    if (kind == cudaMemcpyDeviceToHost) ++counted().downloads;
     if (from_device ? source != card_here : source >= 0) return cudaErrorInvalidValue;
     if (to_device ? target != card_here : target >= 0) return cudaErrorInvalidValue;
     if (!from_device && source != kHost) {
@@ -350,7 +358,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t s) {
   const Lock lock(machine().mutex);
-  ++machine().calls.fills;
+  ++counted().fills;
   if (lies_on(at, bytes) != card_here) return cudaErrorInvalidValue;
   return enqueue(s, [=] {
     if (value == 0 && bytes >= kHuge && reinterpret_cast<uintptr_t>(at) % 4096 == 0)
@@ -387,19 +395,9 @@ cudaError_t enqueue_kernel(const void* kernel, std::function<void()> thread, dim
   const auto limit = machine().shared_limits.find(kernel);
   const size_t most = limit == machine().shared_limits.end() ? kSharedWithoutAsking : static_cast<size_t>(limit->second);
   if (!can_launch(grid, block)) return cudaErrorInvalidConfiguration;
-  ++machine().calls.kernels;
+  ++counted().kernels;
   if (shared > most) return cudaErrorInvalidValue;
   return enqueue(s, [thread = std::move(thread), grid, block, shared] { run_grid(thread, grid, block, shared); });
-}
-
-Calls calls() {
-  const Lock lock(machine().mutex);
-  return machine().calls;
-}
-void count_product(int64_t rows) {
-  const Lock lock(machine().mutex);
-  ++machine().calls.products;
-  if (rows % 16 != 0) ++machine().calls.uneven_products;
 }
 
 cudaError_t enqueue_host_work(cudaStream_t s, std::function<void()> body) {

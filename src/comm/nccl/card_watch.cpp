@@ -12,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLook = 20ms;  // between looks at what is under way
+std::atomic<bool> any_ended = false;
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / 1ns; }
 
@@ -28,6 +29,8 @@ bool passed(cudaEvent_t event) {
 }
 
 }  // namespace
+
+bool nccl_was_ended() { return any_ended; }
 
 CardOperation::CardOperation(std::shared_ptr<CardWatch> watch, About about) : watch_(std::move(watch)), about_(std::move(about)) {
   ready_ = make_event();
@@ -131,6 +134,8 @@ void CardWatch::wait_for(CardOperation& operation, double deadline_s) {
 void CardWatch::fail(const std::exception_ptr& error) {
   device_->fail(error);
   const std::lock_guard lock(nccl_);
+  if (comms_.empty()) return;
+  ended_ = any_ended = true;
   // All at once, since the communicator to be ended may wait for another.
   ncclGroupStart();
   for (const auto& [comm, group] : comms_) ncclCommAbort(comm);

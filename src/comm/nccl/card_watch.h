@@ -83,6 +83,8 @@ class CardWatch {
   void add(ncclComm_t comm, std::shared_ptr<const CardGroup> group) { comms_.emplace(comm, std::move(group)); }
   bool open(ncclComm_t comm) const { return comms_.contains(comm); }
   void remove(ncclComm_t comm) { comms_.erase(comm); }
+  // Whether NCCL's work has been ended here, so that a thread of NCCL's may still be busy with it.
+  bool ended() const { return ended_; }
   // Throws once NCCL's work has been ended, which does not happen while nccl() is held.
   void require_sound() const { device_->require_sound(); }
   void count(int64_t sent, int64_t received, int64_t messages) { sent_ += sent, received_ += received, messages_ += messages; }
@@ -112,6 +114,7 @@ class CardWatch {
   std::array<std::string, CardCounts{}.size()> purposes_;  // of the groups; empty: no group has the place
   bool stopped_ = false;
   std::map<ncclComm_t, std::shared_ptr<const CardGroup>> comms_;  // under nccl_
+  std::atomic<bool> ended_ = false;
   std::atomic<int64_t> sent_ = 0, received_ = 0, messages_ = 0;
   std::thread thread_;
 };

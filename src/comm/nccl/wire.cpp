@@ -128,7 +128,7 @@ void Wire::close(bool failed) {
         "{} ends the work of its card, since {} ({}); its log says more", watch_->name(),
         failed ? "it has failed" : fmt::format("its connection was not closed within {} s", kClosing.count()), group_->purpose))));
   cudaStreamSynchronize(stream_);
-  cudaStreamDestroy(stream_);
+  if (!watch_->ended()) cudaStreamDestroy(stream_);  // else left to the end of the process, since NCCL may still use it
   watch_->give_back(*group_);
 }
 
