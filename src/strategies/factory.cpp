@@ -12,6 +12,8 @@
 namespace starling {
 namespace {
 
+constexpr double kLeastBucketMib = 0.001;
+
 void check_compression(const StrategyOptions& o) {
   const CompressionOptions& c = o.compression;
   if (c.compressor == Compressor::top_k && c.values == SentValues::two_bit && c.select == SelectFrom::tensor)
@@ -71,16 +73,22 @@ void check_strategy(const StrategyOptions& o) {
   StrategyOptions asked = o, preset = strategy_preset(o.name), defaults;
   const auto sections = [](StrategyOptions& options) { return config_sections("strategy", "", options); };
   refuse_idle_keys(sections(asked), std::vector{sections(preset), sections(defaults)});
+  if (o.bucket_mib > 0 && o.bucket_mib < kLeastBucketMib)
+    throw ConfigError(
+        fmt::format("strategy.bucket-mib {:g} is less than {:g}; give more, or 0 for the usual size", o.bucket_mib, kLeastBucketMib));
   check_compression(o);
   if (family_of(o) == Family::sparse) check_sparse(o);
   if (family_of(o) == Family::periodic) check_periodic(o);
   if (family_of(o) == Family::asynchronous) check_asynchronous(o);
 }
 
-std::unique_ptr<Strategy> make_strategy(const StrategyOptions& o, const ParameterStore& parameters,
+std::unique_ptr<Strategy> make_strategy(const StrategyOptions& asked, const ParameterStore& parameters,
                                         const std::vector<ExchangedTable>& tables, int rank, int size,
                                         const std::vector<MatrixPlace>& matrices) {
-  check_strategy(o);
+  check_strategy(asked);
+  StrategyOptions o = asked;
+  const Memory& memory = parameters.backend().memory();
+  if (o.bucket_mib == 0) o.bucket_mib = memory.host() || &memory == &meta_memory() ? kHostBucketMib : kCardBucketMib;
   if (family_of(o) == Family::asynchronous) return make_asynchronous(o, parameters, rank, size);
   if (o.name == "parameter-server") {
     if (o.servers > 0 && o.server_placement == ServerPlacement::own && o.servers >= size && size > 1)

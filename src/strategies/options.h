@@ -31,11 +31,14 @@ constexpr auto words(BatchScope) { return std::array{"global", "per-worker"}; }
 enum class RateScaling : uint8_t { none, linear, sqrt };
 constexpr auto words(RateScaling) { return std::array{"none", "linear", "sqrt"}; }
 
+// Cards take microseconds for a piece, but each of its rounds costs the host tens of them.
+constexpr double kHostBucketMib = 4, kCardBucketMib = 64;
+
 struct StrategyOptions {
   std::string name = "all-reduce";             // one of strategy_names()
   Algorithm algorithm = Algorithm::automatic;  // of collectives
   Wire wire = Wire::f32;                       // number format of gradients, and of steps of a sharded or served optimizer
-  double bucket_mib = 4;                       // MiB of gradient exchanged at once
+  double bucket_mib = 0;                       // MiB of gradient exchanged at once; 0: kHostBucketMib, or kCardBucketMib on cards
   bool overlap = true;                         // exchange while the backward pass runs
   bool sharded_optimizer = false;              // each rank keeps and updates 1/N of the optimizer's state
   int64_t servers = 0;                         // parameter-server: 0 = one on every rank
@@ -68,7 +71,7 @@ void visit(Visitor& v, StrategyOptions& c) {
            "of collectives; auto = tree up to 64 KiB, ring above; library = those of MPI, and of NCCL on cards (not available in the "
            "simulator)");
   v.choice("wire", c.wire, "number format on the wire of gradients and of steps of a sharded or served optimizer; sums are f32");
-  v.field("bucket-mib", c.bucket_mib, "size of the pieces in which gradients are exchanged, MiB", 0.001, 4096.0);
+  v.field("bucket-mib", c.bucket_mib, "size of the pieces in which gradients are exchanged, MiB; 0 = 4, on cards 64", 0.0, 4096.0);
   v.field(
       "overlap", c.overlap,
       "exchange gradients while the backward pass still runs, and parameters during the next forward pass; downpour: use parameters one "

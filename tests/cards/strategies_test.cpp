@@ -6,7 +6,9 @@
 #include "comm/nccl/nccl.h"
 #include "sim/simulate.h"
 #include "tests/cards/thread_world.h"
+#include "tests/emulated/emulator.h"
 #include "tests/strategies/asynchronous.h"
+#include "tests/strategies/plain_worker.h"
 #include "tests/strategies/variants.h"
 
 namespace starling {
@@ -73,6 +75,43 @@ TEST(CardsTraining, EightRanks) {
   TrainingRun run;
   run.strategy.bucket_mib = 0.004;
   expect_the_simulators_bits(run, 8);
+}
+
+// A worker with 24 MiB of parameters, in matrices of 4 MiB.
+class LargeWorker : public PlainWorker {
+ public:
+  explicit LargeWorker(World& world) : PlainWorker(world, 0.1, 1, "cuda-emulated:f32") {
+    for (int i = 0; i < 6; ++i) parameters().add(fmt::format("w{}", i), {1024, 1024}, {Initializer::zeros});
+    allocate();
+  }
+};
+
+// Every round of a bucket is a group of NCCL's calls, which takes the host tens of microseconds. Buckets of 4 MiB would need six times as
+// many, and twelve times the launches for squares.
+TEST(CardsTraining, FewGroupsOfCallsAnUpdate) {
+  constexpr int kRanks = 2;
+  emulated_cuda::run_last_blocks(1);
+  const auto groups_of = [&](double mib) {
+    StrategyOptions options;
+    options.overlap = false, options.bucket_mib = mib;
+    emulated_cuda::Calls before, after;
+    run_threads(kRanks, [&](World& world) {
+      LargeWorker worker(world);
+      const auto cards = connect(*world.comm, worker.parameters().backend().memory());
+      const auto strategy = make_strategy(options, worker.parameters(), {}, world.comm->rank(), kRanks);
+      world.comm->barrier().wait();
+      if (world.comm->rank() == 0) before = emulated_cuda::calls();
+      world.comm->barrier().wait();
+      strategy->step(worker);
+      world.comm->barrier().wait();
+      if (world.comm->rank() == 0) after = emulated_cuda::calls();
+      world.comm->barrier().wait();
+    });
+    return after.groups - before.groups;
+  };
+  EXPECT_LE(groups_of(0), kRanks * 2);
+  EXPECT_EQ(groups_of(4), kRanks * 2 * 6);
+  emulated_cuda::run_last_blocks(0);
 }
 
 class CardsReplicas : public testing::TestWithParam<std::string> {};
