@@ -19,22 +19,6 @@ Dropout Tape::dropout(double p, const DropoutSite& site, const RowKeys& rows, in
   return {p, dropout_key(seed_, step_, site.key), rows, first_column};
 }
 
-std::vector<Ints> Tape::upload_together(std::initializer_list<std::span<const int32_t>> lists) {
-  constexpr size_t kAligned = 4;  // numbers: a card may read so many at once
-  std::vector<int32_t> all;
-  std::vector<size_t> begins;
-  for (const std::span<const int32_t> list : lists) {
-    begins.push_back(all.size());
-    all.insert(all.end(), list.begin(), list.end());
-    all.resize((all.size() + kAligned - 1) / kAligned * kAligned);
-  }
-  const Ints whole = upload(std::move(all));
-  std::vector<Ints> parts;
-  for (size_t i = 0; i < lists.size(); ++i)
-    parts.push_back(whole.part(static_cast<int64_t>(begins[i]), static_cast<int64_t>(lists.begin()[i].size())));
-  return parts;
-}
-
 Var Tape::record(Tensor y, Backward backward) {
   if (!training()) return {this, -1, std::move(y)};
   nodes_.push_back({y, {}, std::move(backward)});

@@ -6,7 +6,10 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "autograd/gradients.h"
@@ -56,7 +59,22 @@ class Tape {
   }
 
   // The same for several lists, in one transfer.
-  std::vector<Ints> upload_together(std::initializer_list<std::span<const int32_t>> lists);
+  template <class T = int32_t>
+  std::vector<HostDeviceArray<T>> upload_together(std::initializer_list<std::span<const std::type_identity_t<T>>> lists) {
+    constexpr size_t kAligned = 4;  // numbers: a card may read so many at once
+    std::vector<T> all;
+    std::vector<size_t> begins;
+    for (const std::span<const T> list : lists) {
+      begins.push_back(all.size());
+      all.insert(all.end(), list.begin(), list.end());
+      all.resize((all.size() + kAligned - 1) / kAligned * kAligned);
+    }
+    const HostDeviceArray<T> whole = upload(std::move(all));
+    std::vector<HostDeviceArray<T>> parts;
+    for (size_t i = 0; i < lists.size(); ++i)
+      parts.push_back(whole.part(static_cast<int64_t>(begins[i]), static_cast<int64_t>(lists.begin()[i].size())));
+    return parts;
+  }
 
   // A site may be used once per tape. Inactive in inference. first_column: the first of the site's columns that this worker has, if it has
   // only some.

@@ -145,16 +145,13 @@ const PackedTokens& Transformer::framed(const PackedTokens& source, PackedTokens
   return without;
 }
 
-Var Transformer::encoder(Tape& tape, Rows source, const Ints& offsets, Var x) {
+Var Transformer::encoder(Tape& tape, const Numbers& source, Var x) {
   const UnitRange& units = store_.units();
-  const AttentionLayout layout = heads_here({offsets, offsets, config_.heads, false});
-  const Regularization r = regularization(place_keys(tape, std::move(source.sentence), std::move(source.position)));
+  const AttentionLayout layout = heads_here({source.offsets, source.offsets, config_.heads, false});
+  const Regularization r = regularization(source.keys);
   store_.reach(units.begin);
-  if (units.begin == 0) {
-    const Ints places = tape.upload(places_of(source.tokens, std::move(source.positions)));
-    x = embed(tape, tape.upload(std::move(source.tokens)), places, *source_table_, source_positions_,
-              tape.dropout(r.residual, source_site_, r.rows));
-  }
+  if (units.begin == 0)
+    x = embed(tape, source.tokens, source.places, *source_table_, source_positions_, tape.dropout(r.residual, source_site_, r.rows));
   for (size_t i = units.begin; i < std::min(units.end, encoder_layers_.size()); ++i)
     x = recycled(tape, x, [&] {
       store_.reach(i);
@@ -205,23 +202,34 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   const size_t decoder = encoder_layers_.size(), output = this->units() - 1;
   PackedTokens without;
   const PackedTokens& source = framed(batch.source, without);
-  const Ints source_offsets = tape.upload(source.offsets), offsets = tape.upload(batch.target.offsets);
+  const bool encodes = units.begin < decoder;
+  const bool decodes = units.end > decoder;
+  const bool predicts = units.end > output;
+  const Rows read = encodes ? make_rows(source, batch.sample_ids, kRowMultiple) : Rows();
+  const Rows written = decodes ? make_rows(batch.target, batch.sample_ids, kRowMultiple) : Rows();
+  const size_t rows = written.tokens.size();
+  // The decoder reads the target shifted right by one, and predicts it, with R-Drop in another order.
+  const std::vector<int32_t> order = predicts && batch.r_drop > 0 ? paired_order(batch.target, rows) : std::vector<int32_t>();
+  std::vector<int32_t> predicted = predicts ? written.tokens : std::vector<int32_t>();
+  if (!order.empty()) predicted = reordered(predicted, order, -1);
+  const auto numbers = tape.upload_together({source.offsets, read.tokens, places_of(read.tokens, read.positions), batch.target.offsets,
+                                             decodes ? shifted(batch.target, vocabulary_.begin, rows) : std::vector<int32_t>(),
+                                             places_of(written.tokens, written.positions), predicted, order,
+                                             inverse_of(order, static_cast<int64_t>(order.size()))});
+  std::vector<HostDeviceArray<uint32_t>> keys(4);
+  if (tape.training()) keys = tape.upload_together<uint32_t>({read.sentence, read.position, written.sentence, written.position});
+  const Ints &source_offsets = numbers[0], &offsets = numbers[3];
   // Distinct masks for the two sides come from distinct sites.
-  if (units.begin < decoder)
-    in = {encoder(tape, make_rows(source, batch.sample_ids, kRowMultiple), source_offsets, in.empty() ? Var() : in[0])};
-  if (units.end <= decoder) return in;
+  if (encodes) in = {encoder(tape, {source_offsets, numbers[1], numbers[2], {keys[0], keys[1]}}, in.empty() ? Var() : in[0])};
+  if (!decodes) return in;
 
-  Rows target = make_rows(batch.target, batch.sample_ids, kRowMultiple);
-  const size_t rows = target.tokens.size();
   const AttentionLayout own = heads_here({offsets, offsets, config_.heads, true}),
                         across = heads_here({offsets, source_offsets, config_.heads, false});
-  const Regularization r = regularization(place_keys(tape, std::move(target.sentence), std::move(target.position)));
+  const Regularization r = regularization({keys[2], keys[3]});
   store_.reach(std::max(units.begin, decoder));
-  // The decoder reads the target shifted right by one.
   if (units.begin <= decoder)
-    in.insert(in.begin(), embed(tape, tape.upload(shifted(batch.target, vocabulary_.begin, rows)),
-                                tape.upload(places_of(target.tokens, std::move(target.positions))), *target_table_, target_positions_,
-                                tape.dropout(r.residual, target_site_, r.rows)));
+    in.insert(in.begin(),
+              embed(tape, numbers[4], numbers[5], *target_table_, target_positions_, tape.dropout(r.residual, target_site_, r.rows)));
   Var x = in[0];
   const AttentionGuide guided = units.has(decoder + aligned_layer(config_)) ? guide(tape, batch, across, loss) : AttentionGuide();
   const Var memory = in.size() > 1 ? copy_to_shards(in[1]) : Var();
@@ -243,13 +251,10 @@ std::vector<Var> Transformer::forward(Tape& tape, const Batch& batch, double lab
   if (pre_norm_) x = (*decoder_norm_)(x);
   std::vector<float> weights = row_weights(batch, rows);
   if (batch.r_drop > 0) {
-    const std::vector<int32_t> order = paired_order(batch.target, rows);
-    x = gather_rows(x, tape.upload(order), tape.upload(inverse_of(order, static_cast<int64_t>(rows))));
-    target.tokens = reordered(target.tokens, order, -1);
+    x = gather_rows(x, numbers[7], numbers[8]);
     if (!weights.empty()) weights = reordered(weights, order, 0.0f);
   }
-  projection_loss(x, *output_table_, output_bias_,
-                  {tape.upload(std::move(target.tokens)), label_smoothing, 0, tape.upload(std::move(weights)), batch.r_drop}, loss,
+  projection_loss(x, *output_table_, output_bias_, {numbers[6], label_smoothing, 0, tape.upload(std::move(weights)), batch.r_drop}, loss,
                   vocabulary_shard(store_, *output_table_));
   return {};
 }
@@ -269,7 +274,9 @@ std::vector<int32_t> Transformer::encode(DecodeState& abstract, const PackedToke
   Tape tape(store_, decode_arena_);
   const auto mark = decode_arena_.mark();
   const int64_t multiple = store_.row_multiple(std::max<int64_t>(source.count(), 65));  // short sources are padded as long ones
-  const Tensor memory = encoder(tape, make_rows(source, {}, multiple), tape.upload(source.offsets)).value;
+  const Rows rows = make_rows(source, {}, multiple);
+  const auto numbers = tape.upload_together({source.offsets, rows.tokens, places_of(rows.tokens, rows.positions)});
+  const Tensor memory = encoder(tape, {numbers[0], numbers[1], numbers[2], {}}).value;
   const Places places = take_places(state.sources, state.length, source, memory.rows());
   for (size_t i = 0; i < decoder_layers_.size(); ++i) {
     const ColumnLayer& kv = decoder_layers_[i].cross.kv;
@@ -367,7 +374,7 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
     shards->sum(*attention);
   }
   if (pre_norm_) x = (*decoder_norm_)(x);
-  return {x.value, R, &store_.packed(*output_table_, true), 0, output_bias_ ? output_bias_->value : Tensor()};
+  return {x.value, R, &store_.packed(*output_table_, true), 0, output_bias_ ? output_bias_->value : Tensor(), &decode_arena_};
 }
 
 }  // namespace starling

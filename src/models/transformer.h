@@ -52,8 +52,14 @@ class Transformer : public Model {
   // The same for a branch f that is complete.
   template <class F>
   Var sublayer(const Var& x, const Sublayer& around, const Regularization& r, F f) const;
-  // offsets: of the sentences; x: the input of the first unit, unless that is the embedding.
-  Var encoder(Tape& tape, Rows source, const Ints& offsets, Var x = {});
+  // What a pass reads of one side of a batch.
+  struct Numbers {
+    Ints offsets;         // of the sentences
+    Ints tokens, places;  // of the embedding's rows; the decoder's are shifted
+    RowKeys keys;         // empty in inference
+  };
+  // x: the input of the first unit, unless that is the embedding.
+  Var encoder(Tape& tape, const Numbers& source, Var x = {});
   Regularization regularization(const RowKeys& rows) const;
   // The embeddings of rows: those of the tokens, scaled, with those of the positions, and dropout.
   Var embed(Tape& tape, const Ints& tokens, const Ints& places, Parameter& table, Parameter* position_table, const Dropout& dropout) const;

@@ -22,8 +22,11 @@ namespace {
 constexpr int64_t kLeast = 256;  // target tokens of a micro-batch
 constexpr double kSpare = 0.1;   // of what is usable
 constexpr double kMiB = 1 << 20;
-constexpr double kThreads = 96 * kMiB;     // a heap of glibc's and a stack, for the thread that writes checkpoints
-constexpr double kCode = 16 * kMiB;        // oneDNN's for the shapes of a run: 10 to 24 MiB were measured (bench/memory_plan.sh)
+constexpr double kThreads = 96 * kMiB;  // a heap of glibc's and a stack, for the thread that writes checkpoints
+constexpr double kCode = 16 * kMiB;     // oneDNN's for the shapes of a run: 10 to 24 MiB were measured (bench/memory_plan.sh)
+// On a card: code that CUDA's libraries load, the workspace of products, NCCL's buffers, working memory of attention.
+constexpr double kCardLibraries = 1536 * kMiB;
+constexpr double kSmallCard = 16;          // no more than this part of the card
 constexpr double kSearchCode = 12 * kMiB;  // the same for the searches of validations: 12 to 20 MiB (bench/memory_small.sh)
 
 // Bytes of the copies that a checkpoint beside training makes, if there is room for them (saving/copies.h).
@@ -161,6 +164,7 @@ MemoryPlan plan_memory(const PlannedRank& rank, const UsableMemory& usable, int6
   // A card multiplies by the weights as they are, or by a copy in the type of its products.
   const double packed = memory_of(rank.replica).packed;
   plan.kinds.push_back({"packed weights", !card ? packed : backend.activation() == DType::f32 ? 0 : packed / 2});
+  if (card) plan.kinds.push_back({"libraries", std::min(kCardLibraries, static_cast<double>(usable.bytes) / kSmallCard)});
   if (!card) plan.kinds.push_back({"generated code", kCode + (validations_search(c.valid) ? kSearchCode : 0)});
   if (rank.snapshots) plan.kinds.push_back(snapshot);
 

@@ -55,6 +55,26 @@ TEST(CudaMemory, UploadsOfManyPieces) {
   EXPECT_EQ(t.to_doubles(), values);
 }
 
+// The lists of several micro-batches are sent before the host waits for the card.
+TEST(CudaMemory, SixteenLongListsAreSentWithoutWaiting) {
+  if (on_real_card()) GTEST_SKIP() << "a real card does not count its calls";
+  const auto backend = card();
+  const std::vector<int32_t> list(25000, 7);  // more than a small buffer holds
+  std::vector<Ints> sent;
+  const auto waits = [&](int lists) {
+    const int64_t before = emulated_cuda::calls().event_waits;
+    for (int i = 0; i < lists; ++i) sent.emplace_back(list, backend->memory());
+    return emulated_cuda::calls().event_waits - before;
+  };
+  EXPECT_EQ(waits(16), 0);
+  EXPECT_EQ(waits(1), 1);
+  for (const Ints& there : sent) {
+    std::vector<int32_t> back(list.size());
+    there.there().read(std::span(back));
+    EXPECT_EQ(back, list);
+  }
+}
+
 TEST(CudaMemory, RunningOutIsAnErrorWithTheNumbers) {
   const auto backend = card();
   const int64_t before = taken(*backend);

@@ -13,7 +13,8 @@ namespace starling::STARLING_CUDA {
 namespace {
 
 // Uploads go through pinned buffers, since a copy from other memory waits for the work on the stream.
-constexpr int64_t kSmall = int64_t{64} << 10, kLarge = int64_t{4} << 20;
+constexpr int64_t kSmall = int64_t{64} << 10, kLarge = int64_t{1} << 20;
+constexpr int64_t kDownload = int64_t{256} << 10;  // larger ones are rare, and bound by the link
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
@@ -91,6 +92,7 @@ CudaMemory::~CudaMemory() {
   };
   for (const Slot& slot : small_.slots) end(slot);
   for (const Slot& slot : large_.slots) end(slot);
+  cudaFreeHost(arrived_);
 }
 
 std::byte* CudaMemory::allocate(int64_t bytes) {
@@ -154,10 +156,15 @@ void CudaMemory::discard(std::byte* at, int64_t bytes) {
 
 void CudaMemory::download(std::byte* to, const std::byte* from, int64_t bytes) {
   const cudaStream_t stream = device_.stream();
-  if (bytes > 0) check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream), "a copy from the card");
+  std::unique_lock lock(download_mutex_, std::defer_lock);
+  const bool pinned = bytes > 0 && bytes <= kDownload && lock.try_lock();  // else another thread's is in the buffer
+  if (pinned && arrived_ == nullptr) check(cudaMallocHost(&arrived_, static_cast<size_t>(kDownload)), "pinned memory");
+  void* const place = pinned ? arrived_ : to;
+  if (bytes > 0) check(cudaMemcpyAsync(place, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream), "a copy from the card");
   const cudaError_t result = cudaStreamSynchronize(stream);
   device_.require_sound();
   check(result, "the work so far");
+  if (pinned) std::memcpy(to, arrived_, static_cast<size_t>(bytes));
 }
 
 UsableMemory CudaMemory::usable() const {

@@ -17,7 +17,8 @@ namespace starling::STARLING_CUDA {
 class CudaDevice;
 
 // The card's memory. Blocks come from the driver's pool and return to it in stream order, so that releasing never waits. Arrays of a batch
-// go through pinned buffers, so that the host does not wait for the copy.
+// go through pinned buffers, so that the host does not wait for the copy, and so do small results, since a copy to other memory takes
+// longer.
 class CudaMemory final : public Memory {
  public:
   explicit CudaMemory(CudaDevice& device);
@@ -51,7 +52,9 @@ class CudaMemory final : public Memory {
   CudaDevice& device_;
   std::mutex mutex_;
   Ring<64> small_;  // 64 KiB each, for indices of a batch
-  Ring<4> large_;   // 4 MiB each, for long lists and weights that are loaded
+  Ring<16> large_;  // 1 MiB each, for long lists and weights that are loaded: the lists of several micro-batches
+  std::mutex download_mutex_;
+  void* arrived_ = nullptr;  // pinned, for what decoding reads at every step
 };
 
 // One card, with its stream and its memory.
