@@ -113,6 +113,7 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   translate->callback([a] { run_translate_bench(*a); });
   add_bench_distributed(*bench);
+  add_bench_exchange(*bench);
   add_bench_vocabulary(*bench);
   auto* limits = bench->add_subcommand("limits", "matrix products and memory alone: what the others are measured against");
   add_machine(limits, *a);

@@ -12,6 +12,7 @@ void add_race(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_bench_distributed(CLI::App& bench);  // subcommands of bench
+void add_bench_exchange(CLI::App& bench);
 void add_bench_vocabulary(CLI::App& bench);
 
 }  // namespace starling
