@@ -25,8 +25,8 @@ trap 'rm -rf "$stage"' EXIT
 
 programs=(starling starling-lab) targets=(starling)
 if [[ $tests == ON ]]; then
-  programs+=(test_cuda test_models test_decode test_train20 probe)
-  targets+=(test_cuda test_models test_decode test_train20 bench_probe)
+  programs+=(test_cuda test_models test_decode test_train20 probe products)
+  targets+=(test_cuda test_models test_decode test_train20 bench_probe bench_products)
 fi
 # The old kind of RPATH: libraries that libraries need are found by it too.
 PATH=$PATH:/usr/local/cuda/bin cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DSTARLING_MPI=OFF \
@@ -48,6 +48,7 @@ if [[ $tests == ON ]]; then
   data=${STARLING_DATA:-../shared/data}/multi30k
   [[ -f $data/train.en.gz ]] || { echo "the kit needs Multi30k in $data; set STARLING_DATA" >&2 && exit 1; }
   cp -r bench/gpu/{first_light.sh,each.sh,kernels.py,peer.py,result.py,steps} "$stage/"
+  git log -1 --format='%H %s' >"$stage/commit" 2>/dev/null || true
   mkdir -p "$stage/tests" "$stage/data/multi30k"
   cp -r tests/fixtures "$stage/tests/"
   cp "$data"/{train.en.gz,train.de.gz,valid.en,valid.de,test2016.en,test2016.de} "$stage/data/multi30k/"

@@ -315,7 +315,31 @@ void probe_nccl() {
   settle();
   ncclCommDestroy(comm);
   verdict("NCCL with one rank, not blocking", good, text("version %s, connected in %.0f ms", starling::cuda::nccl_version().c_str(), took));
-  verdict("  and ended by ncclCommAbort", connect() && ncclCommAbort(comm) == ncclSuccess);
+  // As card_watch.cpp ends them: several at once, each behind work of the card.
+  ncclComm_t both[2] = {};
+  cudaStream_t streams[2];
+  good = true;
+  for (int i = 0; i < 2 && good; ++i) {
+    require(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking), "a stream");
+    good = connect();
+    both[i] = comm;
+    spin<<<1, 1, 0, streams[i]>>>(400'000'000);
+    if (good) result = ncclAllReduce(x, x, 1024, ncclFloat32, ncclSum, comm, streams[i]);
+    settle();
+    good = good && result == ncclSuccess;
+  }
+  const auto abort = Clock::now();
+  ncclGroupStart();
+  for (const ncclComm_t one : both) good = (one == nullptr || ncclCommAbort(one) == ncclSuccess) && good;
+  const ncclResult_t ended = ncclGroupEnd();
+  const double answered = microseconds_since(abort) / 1e3;
+  for (const cudaStream_t one : streams) require(cudaStreamSynchronize(one), "a stream of NCCL");
+  verdict("  and two of them ended in one group", good && (ended == ncclSuccess || ended == ncclInProgress),
+          text("%s after %.0f ms, the streams after %.0f ms",
+               ended == ncclSuccess      ? "over"
+               : ended == ncclInProgress ? "IN PROGRESS"
+                                         : ncclGetErrorString(ended),
+               answered, microseconds_since(abort) / 1e3));
   require(cudaFree(x), "memory");
 }
 
