@@ -25,7 +25,7 @@ DeviceChoice resolve(DeviceChoice c, bool quantized, int local_rank) {
     const int cards = std::max(STARLING_CUDA::cuda_devices(), 1);
     c.device = "cuda:" + (m.size() > 1 && m[1].matched ? m[1].str() : std::to_string(local_rank % cards));
   }
-  const bool narrow = c.device != "cpu" || cpu_has_bf16();
+  const bool narrow = c.device != "cpu" || cpu_prefers_bf16();
   if (c.precision == "auto") c.precision = quantized ? "int8" : narrow ? "bf16" : "f32";
   if (c.precision != "bf16" && c.precision != "f32" && c.precision != "int8")
     throw ConfigError(fmt::format("there is no precision '{}'; choose auto, bf16, f32 or int8", c.precision));

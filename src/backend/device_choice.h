@@ -19,8 +19,8 @@ constexpr const char* kDeviceHelp =
     "second card; cuda:f32 and cuda:bf16 also set the precision";
 
 // Replaces "auto". The device becomes cpu or cuda:N, where cuda without a number is this process's card among those of its host; the
-// precision becomes int8 for a quantised model, else bf16 on cards and on CPUs that have it, else f32. Throws ConfigError for unknown words
-// and for two different precisions.
+// precision becomes int8 for a quantised model, else bf16 on cards and on CPUs that multiply it faster than f32, else f32. Throws
+// ConfigError for unknown words and for two different precisions.
 DeviceChoice resolve(DeviceChoice choice, bool quantized, int local_rank = 0);
 
 // The number of cards that this process can use.

@@ -23,7 +23,7 @@ constexpr int64_t kLittleMemory = int64_t{2} << 30;
 
 Finding processor() {
   const std::string set = cpu_instruction_set();
-  const std::string what = fmt::format("processor: {} loops, {} matrix products", set, cpu_has_bf16() ? "bf16 and f32" : "f32");
+  const std::string what = fmt::format("processor: {} loops, {} matrix products", set, cpu_products());
   if (set == "x86-64-v2") return {Level::note, what, "training is several times faster with AVX2 (Intel since 2013, AMD since 2015)"};
   return {Level::fine, what, ""};
 }

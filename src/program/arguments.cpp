@@ -164,9 +164,9 @@ std::string version_text() {
       "cards      {}\n"
       "libraries  oneDNN {}.{}.{}, SentencePiece " STARLING_SENTENCEPIECE_VERSION
       ", zlib {}, zstd {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, MPI: {}, NCCL: {}, CLI11 " CLI11_VERSION,
-      kVersion, compiler_text(), cpu_instruction_set(), cpu_has_bf16() ? "bf16 and f32" : "f32", cuda::describe_cuda(), dnnl->major,
-      dnnl->minor, dnnl->patch, zlibVersion(), ZSTD_versionString(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100,
-      NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, mpi_version(), card_library_version());
+      kVersion, compiler_text(), cpu_instruction_set(), cpu_products(), cuda::describe_cuda(), dnnl->major, dnnl->minor, dnnl->patch,
+      zlibVersion(), ZSTD_versionString(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
+      NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, mpi_version(), card_library_version());
 }
 
 void add_device_options(CLI::App& verb, DeviceChoice& choice) {

@@ -11,7 +11,8 @@
 namespace starling {
 
 // Help of --precision for verbs that use a model without training it.
-constexpr const char* kPrecisionHelp = "auto (int8 for a quantised model, else bf16 where the processor has it), bf16, f32 or int8";
+constexpr const char* kPrecisionHelp =
+    "auto (int8 for a quantised model, else bf16 where the processor multiplies it faster than f32), bf16, f32 or int8";
 
 // Options that several verbs share; the variables must live until the command line has been parsed.
 void add_device_options(CLI::App& verb, DeviceChoice& choice);  // --device, --threads and --precision

@@ -162,7 +162,7 @@ void visit(Visitor& v, TrainConfig& c) {
   v.field("clip-steps", c.clip_steps, "updates until the bound is model.clip; 0 = max-steps, or 100000 where that is 0", 0, 1000000000000)
       .needs("model.clip");
   v.choice("precision", c.precision, {"auto", "bf16", "f32"},
-           "number format of matrix products; weights are f32; auto = bf16 on cards and on processors that support it");
+           "number format of matrix products; weights are f32; auto = bf16 on cards and on processors that multiply it faster than f32");
   v.field("device", c.device, kDeviceHelp);
   v.field("threads", c.threads, "computing threads; 0 = all cores this process may use", 0, 4096);
   v.field("max-steps", c.max_steps,

@@ -12,14 +12,14 @@ namespace starling {
 namespace {
 
 using Values = std::vector<double>;
-constexpr int64_t H = 3, kWidth = 4, D = H * kWidth, N = 64;
+constexpr int64_t kHeads = 3, kWidth = 4, kColumns = kHeads * kWidth, kRows = 64;
 const std::vector<int32_t> kOffsets{0, 1, 12, 21};
 
 // Attention of one head with the rows of both tables added to keys and to values.
 Values by_formula(const Values& qkv, const Values& of_keys, const Values& of_values, int64_t reach, bool causal) {
-  Values y(N * D, 0.0);
+  Values y(kRows * kColumns, 0.0);
   for (size_t b = 0; b + 1 < kOffsets.size(); ++b)
-    for (int64_t h = 0; h < H; ++h)
+    for (int64_t h = 0; h < kHeads; ++h)
       for (int64_t i = kOffsets[b]; i < kOffsets[b + 1]; ++i) {
         const int64_t end = causal ? i + 1 : kOffsets[b + 1];
         const auto row = [&](int64_t j) { return (j - i < -reach ? -reach : j - i > reach ? reach : j - i) + reach; };
@@ -28,13 +28,14 @@ Values by_formula(const Values& qkv, const Values& of_keys, const Values& of_val
         for (int64_t j = kOffsets[b]; j < end; ++j) {
           double score = 0;
           for (int64_t c = 0; c < kWidth; ++c)
-            score += qkv[i * 3 * D + h * kWidth + c] * (qkv[j * 3 * D + D + h * kWidth + c] + of_keys[row(j) * kWidth + c]);
+            score +=
+                qkv[i * 3 * kColumns + h * kWidth + c] * (qkv[j * 3 * kColumns + kColumns + h * kWidth + c] + of_keys[row(j) * kWidth + c]);
           total += weight.emplace_back(std::exp(score / 2));  // the root of kWidth
         }
         for (int64_t j = kOffsets[b]; j < end; ++j)
           for (int64_t c = 0; c < kWidth; ++c)
-            y[i * D + h * kWidth + c] +=
-                weight[j - kOffsets[b]] / total * (qkv[j * 3 * D + 2 * D + h * kWidth + c] + of_values[row(j) * kWidth + c]);
+            y[i * kColumns + h * kWidth + c] +=
+                weight[j - kOffsets[b]] / total * (qkv[j * 3 * kColumns + 2 * kColumns + h * kWidth + c] + of_values[row(j) * kWidth + c]);
       }
   return y;
 }
@@ -50,14 +51,14 @@ TEST(RelativePositions, FollowTheFormula) {
                   &values = store.add("values", shape, {Initializer::normal, 1});
         store.allocate(5, false);
         Random random(3, 3);
-        Values qkv(N * 3 * D);
+        Values qkv(kRows * 3 * kColumns);
         for (double& x : qkv) x = widen(round_to_bf16(static_cast<float>(random.normal())));
         Arena arena(backend->memory());
         Tape tape(store, arena);
-        const Tensor in = tape.allocate({N, 3 * D}, backend->activation());
+        const Tensor in = tape.allocate({kRows, 3 * kColumns}, backend->activation());
         in.from_doubles(qkv);
         const Ints offsets = tape.upload(kOffsets);
-        const Var y = self_attention(tape.record(in, {}), {offsets, offsets, H, causal}, {}, {&keys, &values});
+        const Var y = self_attention(tape.record(in, {}), {offsets, offsets, kHeads, causal}, {}, {&keys, &values});
         const Values expected = by_formula(qkv, keys.value.to_doubles(), values.value.to_doubles(), reach, causal),
                      found = y.value.to_doubles();
         const double tolerance = backend->activation() == DType::bf16 ? 0.06 : 1e-5;

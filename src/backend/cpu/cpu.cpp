@@ -28,6 +28,7 @@ void CpuBackend::enter() const {
 
 std::shared_ptr<Packed> CpuBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
   enter();
+  if (by_pairs(w.dim(transposed ? 1 : 0))) return pack_in_pairs(w, transposed, std::move(reuse));
   return products_.pack(w, transposed, std::move(reuse));
 }
 
@@ -35,11 +36,13 @@ void CpuBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const
   enter();
   if (w.quantized) return linear_int8(x, static_cast<const PackedInt8&>(w), b, y, activation, write);
   if (w.constant) return linear_floats(x, w, b, y, activation, write);
+  if (by_pairs(w.in)) return linear_by_pairs(x, w, b, y, activation, write);
   products_.linear(x, w, b, y, activation, write);
 }
 
 void CpuBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
   enter();
+  if (pairs_) return weight_gradient_by_pairs(a, c, dw, write);
   products_.weight_gradient(a, c, dw, write);
 }
 

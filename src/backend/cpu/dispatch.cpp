@@ -7,6 +7,7 @@
 #endif
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <string_view>
 
@@ -31,17 +32,21 @@ bool gives_tiles() {
   return given;
 }
 
-// 2 to 4 of x86-64-v2 to -v4; 5 is v4 with AMX. STARLING_ISA=v2|v3|v4 lowers the choice, for tests and comparisons.
+// 2 to 4 of x86-64-v2 to -v4; 5 is v4 with products of bf16, 6 that with AMX.
+constexpr int kBf16 = 5, kTiles = 6;
+
+// STARLING_ISA=v2|v3|v4 lowers the choice, for tests and comparisons; v4_bf16 takes AMX away alone.
 int level() {
   int best = 2;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) best = 3;
   if (best == 3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
     best = 4;
-  if (best == 4 && gives_tiles()) best = 5;
+  if (best == 4 && __builtin_cpu_supports("avx512bf16")) best = kBf16;
+  if (best == kBf16 && gives_tiles()) best = kTiles;
   if (const char* wish = std::getenv("STARLING_ISA"))
-    for (int wanted = 2; wanted < best; ++wanted)
-      if (std::string_view(wish) == "v" + std::to_string(wanted)) return wanted;
+    for (const auto& [name, wanted] : {std::pair("v2", 2), {"v3", 3}, {"v4", 4}, {"v4_bf16", kBf16}})
+      if (std::string_view(wish) == name) return std::min(best, wanted);
   return best;
 }
 
@@ -49,7 +54,10 @@ int level() {
 
 const kernels::Table& kernel_table(DType activation) {
   switch (level()) {
-    case 5:
+    case kTiles:
+    case kBf16:
+      if (activation == DType::bf16) return kernels::v4_bf16::table(activation);
+      [[fallthrough]];
     case 4:
       return kernels::v4::table(activation);
     case 3:
@@ -61,7 +69,8 @@ const kernels::Table& kernel_table(DType activation) {
 
 const kernels::CompressionTable& compression_table() {
   switch (level()) {
-    case 5:
+    case kTiles:
+    case kBf16:
     case 4:
       return kernels::v4::compression();
     case 3:
@@ -73,11 +82,27 @@ const kernels::CompressionTable& compression_table() {
 
 bool multiplies_by_vnni() { return level() >= 4 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw"); }
 
-bool multiplies_by_tiles() { return level() >= 5; }
+bool multiplies_by_tiles() { return level() == kTiles; }
 
 std::string cpu_instruction_set() { return "x86-64-v" + std::to_string(std::min(level(), 4)); }
 
 bool cpu_has_bf16() { return __builtin_cpu_supports("avx512bf16") != 0 && level() >= 4; }
+
+bool cpu_prefers_bf16() {
+  if (!cpu_has_bf16() || multiplies_by_tiles()) return cpu_has_bf16();
+  static const bool faster = [] {
+    const kernels::Table& loops = kernels::v4_bf16::table(DType::bf16);
+    using Clock = std::chrono::steady_clock;
+    Clock::duration best[2] = {Clock::duration::max(), Clock::duration::max()};
+    for (int round = 0; round < 32; ++round) {  // the fastest of each: other programs only ever slow down
+      const auto start = Clock::now();
+      loops.spin(round % 2 != 0, 2000);
+      best[round % 2] = std::min(best[round % 2], Clock::now() - start);
+    }
+    return best[1] < 2 * best[0];  // an instruction of bf16 makes twice as many products
+  }();
+  return faster;
+}
 
 #else
 
@@ -87,6 +112,7 @@ bool multiplies_by_vnni() { return false; }
 bool multiplies_by_tiles() { return false; }
 std::string cpu_instruction_set() { return "armv8-a"; }
 bool cpu_has_bf16() { return false; }
+bool cpu_prefers_bf16() { return false; }
 
 // Never called: see multiplies_by_vnni().
 namespace vnni {
@@ -95,5 +121,7 @@ void multiply(const uint8_t*, const float*, int64_t, const Weight&, const Output
 }  // namespace vnni
 
 #endif
+
+std::string cpu_products() { return !cpu_has_bf16() ? "f32" : cpu_prefers_bf16() ? "bf16 and f32" : "f32 and, slower, bf16"; }
 
 }  // namespace starling

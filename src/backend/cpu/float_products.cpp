@@ -5,6 +5,7 @@
 
 namespace starling {
 std::shared_ptr<Packed> CpuBackend::pack_constant(const Tensor& w, bool transposed) {
+  if (by_pairs(w.dim(transposed ? 1 : 0))) return pack_in_pairs(w, transposed, nullptr);
   if (activation_ != DType::f32) return products_.pack(w, transposed, nullptr, true);
   const int64_t in = w.dim(transposed ? 1 : 0), out = w.dim(transposed ? 0 : 1), panel = wide_.float_panel();
   auto packed = std::make_shared<FloatPanels>();

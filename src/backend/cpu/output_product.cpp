@@ -54,6 +54,14 @@ void CpuBackend::linear_top_logits(const Tensor& x, const Packed& w, const Tenso
                             (columns + panel - 1) / panel);
     });
   }
+  if (by_pairs(w.in)) {
+    const std::byte* const panels = static_cast<const PairPanels&>(w).values();
+    const int64_t panel = kernels_.pair_panel();
+    return by_columns([&](int64_t row, int64_t rows, int64_t column, int64_t columns, float* y) {
+      kernels_.multiply_pairs({element(x, row, 0), w.in, panels + column * w.in * 2, kStride, nullptr, false, false, true, y, kStride}, 0,
+                              rows, 0, (columns + panel - 1) / panel);
+    });
+  }
   if (!logits_ || logits_.count() < kWholeRows * V) logits_ = Tensor({kWholeRows * V}, DType::f32, memory());
   for (int64_t first = 0; first < R; first += kWholeRows) {
     const int64_t rows = std::min(kWholeRows, x.rows() - first);

@@ -14,6 +14,11 @@ struct FloatPanels : Packed {
   const float* values() const { return reinterpret_cast<const float*>(storage->data()); }  // layout: kernels::FloatProduct
 };
 
+struct PairPanels : Packed {  // of bf16
+  std::unique_ptr<Storage> storage;
+  const std::byte* values() const { return storage->data(); }  // layout: kernels::PairProduct
+};
+
 struct Int8Panels : PackedInt8 {
   std::unique_ptr<Storage> values, offsets, padded_scales;  // layout: vnni::Weight
   // Outputs [first, first + n); first is a multiple of vnni::kPanel.

@@ -134,6 +134,28 @@ struct FloatProduct {  // y [rows, out] (+)= relu(x [rows, in] w + bias), all f3
   float* y;
 };
 
+struct PairProduct {  // y [rows, out] (+)= relu(x [rows, in] w + bias); x is bf16, its width even
+  const void* x;
+  int64_t in;
+  const void* panels;  // bf16 [out / panel, in / 2, panel, 2], the last panel's columns beyond out are zero
+  int64_t out;
+  const float* bias;  // may be null
+  bool relu, accumulate, wide;
+  void* y;     // f32 where wide, else bf16
+  int64_t ld;  // from row to row of y
+};
+
+struct WeightGradientTask {  // dw [rows, columns] (+)= a [depth, rows]^T c [depth, columns]; a and c are bf16
+  const void *a, *c;
+  int64_t lda, ldc;  // from row to row, elements
+  int64_t depth, rows, columns;
+  float* dw;
+  int64_t ld;
+  bool accumulate;
+  float* column_sums;  // [columns] of c, or null
+  bool add_column_sums;
+};
+
 // Activations have the table's type; everything marked float is f32 in both tables.
 struct Table {
   // positions may be nullptr: no signal. Token `padding` makes zeros, other negative ones only the signal.
@@ -185,6 +207,15 @@ struct Table {
   // Updates what Backend::top_logits gives for the columns before them by columns [seen, seen + n) of a row, whose logits are z.
   void (*top_logits)(const float* z, int64_t n, int64_t seen, int64_t k, float* values, int32_t* indices, double* denominator);
   int32_t (*sample)(const float* logits, int64_t V, double uniform);
+  // Products of bf16 with f32 sums; null where the processor has no instruction for them.
+  // As many instructions of products of bf16 (pairs) or of f32 as fast as they go, twelve a step.
+  void (*spin)(bool pairs, int64_t steps);
+  int64_t (*weight_gradient_scratch)(int64_t rows, int64_t columns);  // floats
+  void (*weight_gradient)(const WeightGradientTask&, float* scratch);
+  int64_t (*pair_panel)();  // columns of a panel
+  // Panel p of `panels` from a weight [in, out], or of its transpose [out, in].
+  void (*pack_pairs)(const float* w, bool transposed, int64_t in, int64_t out, int64_t p, void* panels);
+  void (*multiply_pairs)(const PairProduct&, int64_t begin, int64_t end, int64_t first_panel, int64_t last_panel);  // of rows and panels
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
   // Elements [begin, end) by the F32 of the OptimizerStep of that index.
   void (*optimizer_steps[std::variant_size_v<OptimizerStep>])(const void* numbers, float* value, const float* gradient,
@@ -199,6 +230,9 @@ namespace v3 {
 const Table& table(DType activation);
 }
 namespace v4 {
+const Table& table(DType activation);
+}
+namespace v4_bf16 {
 const Table& table(DType activation);
 }
 namespace neon {

@@ -19,7 +19,10 @@ namespace {
 
 // Guards against a build that loses the flags of the instruction set: the loops would be correct but slow.
 constexpr std::string_view kIsa = STARLING_STRING(STARLING_ISA);
-#if defined(__AVX512F__)
+#if defined(__AVX512BF16__)
+static_assert(kIsa == "v4_bf16");
+constexpr int L = 16;
+#elif defined(__AVX512F__)
 static_assert(kIsa == "v4");
 constexpr int L = 16;
 #elif defined(__AVX2__)
@@ -57,6 +60,12 @@ inline vf load(const bf16* p) {
 #endif
 }
 inline void store(float* p, vf x) { std::memcpy(p, &x, sizeof x); }
+#if defined(__AVX512BF16__)
+inline void store(bf16* p, vf x) {  // numbers below 1e-38 become 0
+  const __m256bh h = _mm512_cvtneps_pbh((__m512)x);
+  std::memcpy(p, &h, sizeof h);
+}
+#else
 inline void store(bf16* p, vf x) {
   const vu u = (vu)x;
   const vu rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
@@ -67,6 +76,7 @@ inline void store(bf16* p, vf x) {
 #endif
   std::memcpy(p, &h, sizeof h);
 }
+#endif
 inline vf load(const int16_t* p) {
   vs h;
   std::memcpy(&h, p, sizeof h);
