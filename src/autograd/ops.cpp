@@ -6,6 +6,16 @@
 
 namespace starling {
 
+void add_layer_gradients(Tape& tape, const Tensor& x, const Tensor& dy, Parameter& w, Parameter* b) {
+  GradientSum& gradients = tape.gradients();
+  if (b)
+    tape.backend().layer_gradients(x, dy, w.gradient, gradients.next_write(w), b->gradient, gradients.next_write(*b));
+  else
+    tape.backend().weight_gradient(x, dy, w.gradient, gradients.next_write(w));
+  tape.done(w);
+  if (b) tape.done(*b);
+}
+
 Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, const Dropout& dropout) {
   Tape& tape = *x.tape;
   Backend& backend = tape.backend();
@@ -21,17 +31,16 @@ Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation, cons
   if (b) tape.use(*b);
   return tape.record(y, [=, &tape, &backend, &w](const Tensor& dy) {
     const bool relu = activation == Activation::relu;
+    Parameter* const summed = relu && backend.sums_in_relu() ? b : nullptr;  // its gradient is made in that pass, else with the weight's
     if (relu)
-      backend.relu_dropout_backward(y, dropout.active() ? dropout.scale() : 1.0, dy, b ? b->gradient : Tensor(),
-                                    b ? tape.gradients().next_write(*b) : Write::overwrite);
+      backend.relu_dropout_backward(y, dropout.active() ? dropout.scale() : 1.0, dy, summed ? summed->gradient : Tensor(),
+                                    summed ? tape.gradients().next_write(*summed) : Write::overwrite);
     if (!fused) {
       if (dropout.active()) backend.dropout_backward(dy, dropout, dy, Write::overwrite);
       backend.activate_backward(h, activation, dy);
     }
-    backend.weight_gradient(x.value, dy, w.gradient, tape.gradients().next_write(w));
-    tape.done(w);
-    if (b && !relu) backend.column_sums(dy, b->gradient, tape.gradients().next_write(*b));
-    if (b) tape.done(*b);
+    add_layer_gradients(tape, x.value, dy, w, summed ? nullptr : b);
+    if (summed) tape.done(*summed);
     const auto dx = tape.gradient(x);
     backend.linear(dy, tape.parameters().packed(w, true), Tensor(), dx.tensor, Activation::none, dx.write);
   });

@@ -9,6 +9,9 @@
 
 namespace starling {
 
+// The gradients of w, and of b unless that is null, of y = x w + b.
+void add_layer_gradients(Tape& tape, const Tensor& x, const Tensor& dy, Parameter& w, Parameter* b);
+
 // y [N, out] = dropout(activation(x [N, in] w + b)); b may be null; dropout only after an activation.
 Var linear(const Var& x, Parameter& w, Parameter* b, Activation activation = Activation::none, const Dropout& dropout = {});
 

@@ -41,12 +41,7 @@ Var row_parallel_linear(const Var& x, Parameter& w, Parameter* b, ShardGroup* gr
   tape.use(w);
   if (b) tape.use(*b);
   return tape.record(y, [=, &tape, &backend, &w](const Tensor& dy) {
-    backend.weight_gradient(x.value, dy, w.gradient, tape.gradients().next_write(w));
-    tape.done(w);
-    if (b) {
-      backend.column_sums(dy, b->gradient, tape.gradients().next_write(*b));
-      tape.done(*b);
-    }
+    add_layer_gradients(tape, x.value, dy, w, b);
     const auto dx = tape.gradient(x);
     backend.linear(dy, tape.parameters().packed(w, true), Tensor(), dx.tensor, Activation::none, dx.write);
   });

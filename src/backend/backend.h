@@ -177,6 +177,8 @@ class Backend {
   // Whether the loss takes chunks of equal size. A short last one reads the table and its gradient like a long one, which a device that has
   // products enough to hide that for a long one waits for.
   virtual bool equal_chunks() const { return false; }
+  // Whether relu_dropout_backward sums columns in its own pass, else layer_gradients does so in its own.
+  virtual bool sums_in_relu() const { return false; }
   // The memory that every tensor given to the ops must lie in.
   virtual Memory& memory() const { return host_memory(); }
   // Returns a backend with one thread (or stream) for another worker; its ops accept this one's weights and share its memory.
@@ -209,6 +211,11 @@ class Backend {
   virtual void weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write) = 0;
   // db [Q] = column sums of dy [N, Q].
   virtual void column_sums(const Tensor& dy, const Tensor& db, Write) = 0;
+  // Both, of a layer y = x W + b.
+  virtual void layer_gradients(const Tensor& x, const Tensor& dy, const Tensor& dw, Write dw_write, const Tensor& db, Write db_write) {
+    weight_gradient(x, dy, dw, dw_write);
+    column_sums(dy, db, db_write);
+  }
 
   // -- embeddings ------------------------------------------------------------------------------------------------------
   // y [N, D] = dropout(scale * table[token] + sinusoid(position)); a kPaddingRow becomes zero, kZeroEmbedding the sinusoid alone. Without

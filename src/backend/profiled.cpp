@@ -78,11 +78,20 @@ void ProfiledBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, 
   times["linear"].flops += product_flops(shape);
   timed("linear", traffic(x, b) + w.in * w.out * size_of(activation()) + traffic(y, write), [&] { inner_.linear(x, w, b, y, a, write); });
 }
-void ProfiledBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
+void ProfiledBackend::note_gradient(const Tensor& a, const Tensor& c) {
   const ProductShape shape{ProductKind::weight_gradient, a.columns(), a.rows(), c.columns(), true};
   ++products[shape];
   times["weight_gradient"].flops += product_flops(shape);
+}
+void ProfiledBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
+  note_gradient(a, c);
   timed("weight_gradient", traffic(a, c) + traffic(dw, write), [&] { inner_.weight_gradient(a, c, dw, write); });
+}
+void ProfiledBackend::layer_gradients(const Tensor& x, const Tensor& dy, const Tensor& dw, Write dw_write, const Tensor& db,
+                                      Write db_write) {
+  note_gradient(x, dy);
+  timed("weight_gradient", traffic(x, dy) + traffic(dw, dw_write) + traffic(db, db_write),
+        [&] { inner_.layer_gradients(x, dy, dw, dw_write, db, db_write); });
 }
 void ProfiledBackend::attention(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& y,
                                 const Tensor& lse) {

@@ -51,10 +51,12 @@ class ProfiledBackend : public Backend {
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
   std::shared_ptr<Packed> pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse,
                                          const std::shared_ptr<Packed>& other) override;
+  void layer_gradients(const Tensor& x, const Tensor& dy, const Tensor& dw, Write, const Tensor& db, Write) override;
   int64_t row_multiple(int64_t rows) const override { return inner_.row_multiple(rows); }
   int64_t best_micro_batch() const override { return inner_.best_micro_batch(); }
   int64_t logits_bytes() const override { return inner_.logits_bytes(); }
   bool equal_chunks() const override { return inner_.equal_chunks(); }
+  bool sums_in_relu() const override { return inner_.sums_in_relu(); }
 
 #include "backend/ops.inc"
 
@@ -62,6 +64,7 @@ class ProfiledBackend : public Backend {
   template <class F>
   auto timed(const char* name, int64_t bytes, F f);
   int64_t packed_bytes(const Tensor& w) const { return activation() == w.dtype() ? 0 : w.bytes() + w.count() * size_of(activation()); }
+  void note_gradient(const Tensor& a, const Tensor& c);
   double note(const AttentionLayout& layout, int64_t heads, int64_t head_width, int products);
   void note(const GlobalAttention& in, const AttentionLayout& layout, int products);
   Backend& inner_;

@@ -154,6 +154,9 @@ std::vector<OpCase> op_cases() {
         c.backend.weight_gradient(a, d, dw, write);
         c.backend.column_sums(d, db, write);
         c.output(dw), c.output(db);
+        const Tensor both = c.parameters({P, Q}), sums = c.parameters({Q});
+        c.backend.layer_gradients(a, d, both, write, sums, write);
+        c.output(both), c.output(sums);
       });
   for (double p : {0.0, 0.3})
     for (int64_t D : {16, 150, 256})

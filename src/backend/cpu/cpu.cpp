@@ -1,4 +1,4 @@
-// The CPU backend itself, and its matrix products by oneDNN.
+// The CPU backend itself, and who computes its matrix products.
 #include "backend/cpu/cpu.h"
 
 #include <algorithm>
@@ -28,22 +28,33 @@ void CpuBackend::enter() const {
 
 std::shared_ptr<Packed> CpuBackend::pack(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse) {
   enter();
-  if (by_pairs(w.dim(transposed ? 1 : 0))) return pack_in_pairs(w, transposed, std::move(reuse));
+  if (own_products(w.dim(transposed ? 1 : 0))) return pack_own(w, transposed, std::move(reuse));
   return products_.pack(w, transposed, std::move(reuse));
+}
+
+std::shared_ptr<Packed> CpuBackend::pack_constant(const Tensor& w, bool transposed) {
+  enter();
+  if (own_products(w.dim(transposed ? 1 : 0))) return pack_own(w, transposed, nullptr);
+  return products_.pack(w, transposed, nullptr, true);
 }
 
 void CpuBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
   enter();
   if (w.quantized) return linear_int8(x, static_cast<const PackedInt8&>(w), b, y, activation, write);
-  if (w.constant) return linear_floats(x, w, b, y, activation, write);
-  if (by_pairs(w.in)) return linear_by_pairs(x, w, b, y, activation, write);
+  if (own_products(w.in)) return multiply(x, w, b, y, activation, write);
   products_.linear(x, w, b, y, activation, write);
 }
 
 void CpuBackend::weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write write) {
   enter();
-  if (pairs_) return weight_gradient_by_pairs(a, c, dw, write);
+  if (own_products(2)) return own_weight_gradient(a, c, dw, write, {}, write);
   products_.weight_gradient(a, c, dw, write);
+}
+
+void CpuBackend::layer_gradients(const Tensor& x, const Tensor& dy, const Tensor& dw, Write dw_write, const Tensor& db, Write db_write) {
+  if (!own_products(2)) return Backend::layer_gradients(x, dy, dw, dw_write, db, db_write);
+  enter();
+  own_weight_gradient(x, dy, dw, dw_write, db, db_write);
 }
 
 void CpuBackend::column_sums(const Tensor& dy, const Tensor& db, Write write) {

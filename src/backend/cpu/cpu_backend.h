@@ -33,20 +33,18 @@ class CpuBackend final : public Backend {
   bool multiplies_int8() const override { return vnni_ || products_.multiplies_int8(); }
   FlatOps& flat() override { return *flat_; }
   std::shared_ptr<Packed> pack_constant(const Tensor& w, bool transposed) override;
-  int64_t row_multiple(int64_t rows) const override {
-    return pairs_ || (activation_ == DType::f32 && vnni_) ? 1 : Backend::row_multiple(rows);
-  }
+  void layer_gradients(const Tensor& x, const Tensor& dy, const Tensor& dw, Write, const Tensor& db, Write) override;
+  int64_t row_multiple(int64_t rows) const override { return own_products(2) && vnni_ ? 1 : Backend::row_multiple(rows); }
 
 #include "backend/ops.inc"  // the files of this folder
 
  private:
   void enter() const;
-  void linear_floats(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write);
-  // Whether products with a weight of so many inputs are our own (pair_products.cpp).
-  bool by_pairs(int64_t in) const { return pairs_ && in % 2 == 0; }
-  std::shared_ptr<Packed> pack_in_pairs(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse);
-  void linear_by_pairs(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write);
-  void weight_gradient_by_pairs(const Tensor& a, const Tensor& c, const Tensor& dw, Write);
+  // Whether products with a weight of so many inputs are our own (own_products.cpp). oneDNN's of bf16 by AMX are faster.
+  bool own_products(int64_t in) const { return kernels_.multiply && (activation_ == DType::f32 || (!tiles_ && in % 2 == 0)); }
+  std::shared_ptr<Packed> pack_own(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse);
+  void multiply(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write);
+  void own_weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write, const Tensor& db, Write);
   void linear_integers(const Tensor& x, const PackedInt8& w, const Tensor& b, const Tensor& y, Activation, Write);
   // Rows as vnni::quantize makes them, valid until the next 8-bit product.
   struct RoundedRows {
@@ -121,7 +119,6 @@ class CpuBackend final : public Backend {
   const kernels::CompressionTable& compression_ = compression_table();
   Products products_;
   const bool vnni_ = multiplies_by_vnni(), tiles_ = multiplies_by_tiles();
-  const bool pairs_ = kernels_.multiply_pairs && !tiles_;  // a library's products by AMX are faster
   std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(threads_);
   Arena int8_arena_{host_memory()};  // working memory of one 8-bit product
   Tensor logits_;                    // for a few rows

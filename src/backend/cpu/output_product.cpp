@@ -46,20 +46,12 @@ void CpuBackend::linear_top_logits(const Tensor& x, const Packed& w, const Tenso
                      {nullptr, false, false, false, y, kStride}, 0, vnni::padded_out(columns) / vnni::kPanel, tiles_);
     });
   }
-  if (w.constant) {
-    const float* const panels = static_cast<const FloatPanels&>(w).values();
-    const int64_t panel = wide_.float_panel();
+  if (own_products(w.in)) {
+    const std::byte* const panels = static_cast<const Panels&>(w).values();
+    const int64_t panel = kernels_.panel_width(), bytes = w.in * size_of(activation_);  // of a column
     return by_columns([&](int64_t row, int64_t rows, int64_t column, int64_t columns, float* y) {
-      wide_.multiply_floats({x.data<float>() + row * w.in, rows, w.in, panels + column * w.in, kStride, nullptr, false, false, y}, 0,
-                            (columns + panel - 1) / panel);
-    });
-  }
-  if (by_pairs(w.in)) {
-    const std::byte* const panels = static_cast<const PairPanels&>(w).values();
-    const int64_t panel = kernels_.pair_panel();
-    return by_columns([&](int64_t row, int64_t rows, int64_t column, int64_t columns, float* y) {
-      kernels_.multiply_pairs({element(x, row, 0), w.in, panels + column * w.in * 2, kStride, nullptr, false, false, true, y, kStride}, 0,
-                              rows, 0, (columns + panel - 1) / panel);
+      kernels_.multiply({element(x, row, 0), w.in, panels + column * bytes, kStride, nullptr, false, false, true, y, kStride}, 0, rows, 0,
+                        (columns + panel - 1) / panel);
     });
   }
   if (!logits_ || logits_.count() < kWholeRows * V) logits_ = Tensor({kWholeRows * V}, DType::f32, memory());

@@ -1,4 +1,4 @@
-// Constant weights in the layouts of our own products.
+// Weights in the layouts of our own products.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,9 @@
 
 namespace starling {
 
-struct FloatPanels : Packed {
+struct Panels : Packed {
   std::unique_ptr<Storage> storage;
-  const float* values() const { return reinterpret_cast<const float*>(storage->data()); }  // layout: kernels::FloatProduct
-};
-
-struct PairPanels : Packed {  // of bf16
-  std::unique_ptr<Storage> storage;
-  const std::byte* values() const { return storage->data(); }  // layout: kernels::PairProduct
+  const std::byte* values() const { return storage->data(); }  // layout: kernels::PanelProduct
 };
 
 struct Int8Panels : PackedInt8 {

@@ -34,6 +34,7 @@ class CudaBackend final : public Backend {
   int64_t best_micro_batch() const override { return 32768; }
   int64_t logits_bytes() const override { return card_logits_bytes(static_cast<int64_t>(device_->properties().totalGlobalMem)); }
   bool equal_chunks() const override { return true; }
+  bool sums_in_relu() const override { return true; }
   std::shared_ptr<Packed> pack_other_way(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse,
                                          const std::shared_ptr<Packed>& other) override;
   bool multiplies_int8() const override { return false; }

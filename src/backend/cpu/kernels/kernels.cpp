@@ -16,8 +16,7 @@ Table make_table() {
   set_output<T>(t);
   set_int8<T>(t);
   set_optimizer_steps(t);
-  set_float_product(t);
-  if constexpr (sizeof(T) == 2) set_pair_products(t);
+  set_products<T>(t);
   return t;
 }
 

@@ -124,28 +124,19 @@ struct LossTask {  // one row
   void* dlogits;
 };
 
-struct FloatProduct {  // y [rows, out] (+)= relu(x [rows, in] w + bias), all f32
-  const float* x;
-  int64_t rows, in;
-  const float* panels;  // [out / panel, in, panel], the last panel's columns beyond out are zero
-  int64_t out;
-  const float* bias;  // may be null
-  bool relu, accumulate;
-  float* y;
-};
-
-struct PairProduct {  // y [rows, out] (+)= relu(x [rows, in] w + bias); x is bf16, its width even
+struct PanelProduct {  // y [rows, out] (+)= relu(x [rows, in] w + bias); x and the panels are of the table's type
   const void* x;
-  int64_t in;
-  const void* panels;  // bf16 [out / panel, in / 2, panel, 2], the last panel's columns beyond out are zero
+  int64_t in;  // even in bf16
+  // [out / panel, in, panel], or in bf16 [out / panel, in / 2, panel, 2]; the last panel's columns beyond out are zero
+  const void* panels;
   int64_t out;
   const float* bias;  // may be null
   bool relu, accumulate, wide;
-  void* y;     // f32 where wide, else bf16
+  void* y;     // f32 where wide, else of the table's type
   int64_t ld;  // from row to row of y
 };
 
-struct WeightGradientTask {  // dw [rows, columns] (+)= a [depth, rows]^T c [depth, columns]; a and c are bf16
+struct WeightGradientTask {  // dw [rows, columns] (+)= a [depth, rows]^T c [depth, columns]; a and c are of the table's type
   const void *a, *c;
   int64_t lda, ldc;  // from row to row, elements
   int64_t depth, rows, columns;
@@ -188,8 +179,6 @@ struct Table {
   // the table's type, and may be the sums themselves; bias may be null.
   void (*scale_products)(const void* sums, bool integers, const float* unit, const float* scale, const float* bias, bool relu,
                          bool accumulate, void* y, bool wide, int64_t D, int64_t begin, int64_t end);
-  int64_t (*float_panel)();                                                         // columns of a panel
-  void (*multiply_floats)(const FloatProduct&, int64_t begin, int64_t end);         // panels [begin, end)
   int64_t (*attention_scratch)(int64_t queries, int64_t keys, int64_t head_width);  // floats
   void (*attention)(const AttentionTask&, float* scratch);
   void (*attention_backward)(const AttentionTask&, float* scratch);
@@ -207,15 +196,15 @@ struct Table {
   // Updates what Backend::top_logits gives for the columns before them by columns [seen, seen + n) of a row, whose logits are z.
   void (*top_logits)(const float* z, int64_t n, int64_t seen, int64_t k, float* values, int32_t* indices, double* denominator);
   int32_t (*sample)(const float* logits, int64_t V, double uniform);
-  // Products of bf16 with f32 sums; null where the processor has no instruction for them.
-  // As many instructions of products of bf16 (pairs) or of f32 as fast as they go, twelve a step.
-  void (*spin)(bool pairs, int64_t steps);
-  int64_t (*weight_gradient_scratch)(int64_t rows, int64_t columns);  // floats
-  void (*weight_gradient)(const WeightGradientTask&, float* scratch);
-  int64_t (*pair_panel)();  // columns of a panel
+  // Matrix products with f32 sums; null in bf16 where the processor has no instruction for them.
+  int64_t (*panel_width)();
   // Panel p of `panels` from a weight [in, out], or of its transpose [out, in].
-  void (*pack_pairs)(const float* w, bool transposed, int64_t in, int64_t out, int64_t p, void* panels);
-  void (*multiply_pairs)(const PairProduct&, int64_t begin, int64_t end, int64_t first_panel, int64_t last_panel);  // of rows and panels
+  void (*pack_weight)(const float* w, bool transposed, int64_t in, int64_t out, int64_t p, void* panels);
+  void (*multiply)(const PanelProduct&, int64_t begin, int64_t end, int64_t first_panel, int64_t last_panel);  // of rows and panels
+  int64_t (*weight_gradient_scratch)(int64_t rows, int64_t columns);                                           // floats
+  void (*weight_gradient)(const WeightGradientTask&, float* scratch);
+  // bf16: as many instructions of products of bf16 (pairs) or of f32 as fast as they go, twelve a step.
+  void (*spin)(bool pairs, int64_t steps);
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
   // Elements [begin, end) by the F32 of the OptimizerStep of that index.
   void (*optimizer_steps[std::variant_size_v<OptimizerStep>])(const void* numbers, float* value, const float* gradient,

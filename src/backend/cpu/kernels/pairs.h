@@ -1,40 +1,13 @@
-// Products of bf16 with f32 sums by AVX512-BF16, whose instruction adds two products at once: both sides lie in pairs along the dimension
-// that is summed. For the .cpp files of the kernels that are compiled for it.
+// Pairs of bf16 for AVX512-BF16, whose instruction adds two products at once: both sides of a product lie in pairs along the dimension that
+// is summed.
 #pragma once
 
-#include "backend/cpu/kernels/vectors.h"
+#include "backend/cpu/kernels/arithmetic.h"
 
 #if defined(__AVX512BF16__)
 
 namespace starling::kernels::STARLING_ISA {
 namespace {
-
-constexpr int kPairRows = 6, kPairVectors = 4;  // of the largest tile: with a row of b and an element of a, all registers but three
-
-// Elements c and c + 1 of a row, in all lanes.
-inline __m512bh pair_at(const bf16* p) {
-  int32_t two;
-  std::memcpy(&two, p, sizeof two);
-  return (__m512bh)_mm512_set1_epi32(two);
-}
-inline __m512bh pairs_at(const bf16* p) { return (__m512bh)_mm512_loadu_si512(p); }
-
-// sums [Rows, Vectors * 16] += a [Rows, depth] b [depth, Vectors * 16], of pairs: that of row i and place j is at a[i * row + j * step],
-// those of place j at b + j * ldb.
-template <int Rows, int Vectors>
-inline void add_pairs(__m512 (&sums)[Rows][Vectors], const bf16* a, int64_t row, int64_t step, const bf16* b, int64_t ldb, int64_t depth) {
-  for (int64_t j = 0; j < depth; ++j) {
-    __m512bh v[Vectors];
-#pragma GCC unroll 4
-    for (int i = 0; i < Vectors; ++i) v[i] = pairs_at(b + j * ldb + 32 * i);
-#pragma GCC unroll 6
-    for (int r = 0; r < Rows; ++r) {
-      const __m512bh x = pair_at(a + r * row + j * step);
-#pragma GCC unroll 4
-      for (int i = 0; i < Vectors; ++i) sums[r][i] = _mm512_dpbf16_ps(sums[r][i], x, v[i]);
-    }
-  }
-}
 
 // Two vectors of 32 numbers, side by side: out [64] = x0, y0, x1, y1, ...
 inline void interleave(__m512i x, __m512i y, bf16* out) {

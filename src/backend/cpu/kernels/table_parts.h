@@ -16,7 +16,7 @@ void set_output(Table&);
 template <class T>
 void set_int8(Table&);
 void set_optimizer_steps(Table&);
-void set_float_product(Table&);
-void set_pair_products(Table&);
+template <class T>
+void set_products(Table&);
 
 }  // namespace starling::kernels::STARLING_ISA
