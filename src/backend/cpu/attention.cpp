@@ -32,9 +32,10 @@ template <class F>
 void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, int64_t D, F f) {
   const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, heads = layout.heads;
   int64_t largest = 0;
+  const kernels::AttentionLoops& loops =
+      kernels_.pair_attention.forward && D / heads % 2 == 0 ? kernels_.pair_attention : kernels_.attention;
   for (int64_t b = 0; b < sentences; ++b)
-    largest =
-        std::max(largest, kernels_.attention_scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
+    largest = std::max(largest, loops.scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
   reserve_scratch(largest);
   take_chunks(threads_, sentences * heads, [&](int64_t task, int thread) {
     const int64_t b = task / heads, h = task % heads, first = layout.query[b];
@@ -58,7 +59,7 @@ void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layo
       t.mask.sentence += first;
       t.mask.position += first;
     }
-    f(t, first, h, scratch(thread));
+    f(loops, t, first, h, scratch(thread));
   });
 }
 
@@ -67,12 +68,13 @@ void CpuBackend::attention(const AttentionInput& in, const AttentionLayout& layo
   const int64_t used = layout.query.back();
   clear_idle(y, used, 0, D);
   if (in.relative.reach > 0) clear_idle(in.relative.mass, used, 0, in.relative.mass.columns());
-  each_head(in, layout, d, D, [&](kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
-    t.lse = lse.data<float>() + first * layout.heads + head;
-    t.y = element(y, first, head * t.head_width);
-    t.ldy = D;
-    kernels_.attention(t, scratch);
-  });
+  each_head(in, layout, d, D,
+            [&](const kernels::AttentionLoops& loops, kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
+              t.lse = lse.data<float>() + first * layout.heads + head;
+              t.y = element(y, first, head * t.head_width);
+              t.ldy = D;
+              loops.forward(t, scratch);
+            });
 }
 
 void CpuBackend::attention_backward(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& lse,
@@ -82,19 +84,20 @@ void CpuBackend::attention_backward(const AttentionInput& in, const AttentionLay
   clear_idle(dkv, layout.key.back(), in.k_column, D);
   clear_idle(dkv, layout.key.back(), in.v_column, D);
   if (in.relative.reach > 0) clear_idle(in.relative.dscores, layout.query.back(), 0, in.relative.dscores.columns());
-  each_head(in, layout, d, D, [&](kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
-    const int64_t first_key = (static_cast<const std::byte*>(t.k) - in.kv.raw()) / size_of(activation_) / in.kv.columns();
-    const int64_t column = head * t.head_width;
-    t.lse = lse.data<float>() + first * layout.heads + head;
-    t.dy = element(dy, first, column);
-    t.ldy = D;
-    t.dq = element(dq, first, in.q_column + column);
-    t.ld_dq = dq.columns();
-    t.dk = element(dkv, first_key, in.k_column + column);
-    t.dv = element(dkv, first_key, in.v_column + column);
-    t.ld_dkv = dkv.columns();
-    kernels_.attention_backward(t, scratch);
-  });
+  each_head(in, layout, d, D,
+            [&](const kernels::AttentionLoops& loops, kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
+              const int64_t first_key = (static_cast<const std::byte*>(t.k) - in.kv.raw()) / size_of(activation_) / in.kv.columns();
+              const int64_t column = head * t.head_width;
+              t.lse = lse.data<float>() + first * layout.heads + head;
+              t.dy = element(dy, first, column);
+              t.ldy = D;
+              t.dq = element(dq, first, in.q_column + column);
+              t.ld_dq = dq.columns();
+              t.dk = element(dkv, first_key, in.k_column + column);
+              t.dv = element(dkv, first_key, in.v_column + column);
+              t.ld_dkv = dkv.columns();
+              loops.backward(t, scratch);
+            });
 }
 
 void CpuBackend::attend_cached(const AttentionInput& in, const Ints& index, const Ints& offsets, int64_t heads, const Tensor& y,

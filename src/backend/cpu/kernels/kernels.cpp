@@ -13,6 +13,7 @@ Table make_table() {
   set_rows<T>(t);
   set_recurrent<T>(t);
   set_attention<T>(t);
+  if constexpr (sizeof(T) == 2) set_pair_attention(t);
   set_output<T>(t);
   set_int8<T>(t);
   set_optimizer_steps(t);

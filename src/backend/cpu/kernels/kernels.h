@@ -147,6 +147,12 @@ struct WeightGradientTask {  // dw [rows, columns] (+)= a [depth, rows]^T c [dep
   bool add_column_sums;
 };
 
+struct AttentionLoops {
+  int64_t (*scratch)(int64_t queries, int64_t keys, int64_t head_width);  // floats
+  void (*forward)(const AttentionTask&, float* scratch);
+  void (*backward)(const AttentionTask&, float* scratch);
+};
+
 // Activations have the table's type; everything marked float is f32 in both tables.
 struct Table {
   // positions may be nullptr: no signal. Token `padding` makes zeros, other negative ones only the signal.
@@ -179,9 +185,8 @@ struct Table {
   // the table's type, and may be the sums themselves; bias may be null.
   void (*scale_products)(const void* sums, bool integers, const float* unit, const float* scale, const float* bias, bool relu,
                          bool accumulate, void* y, bool wide, int64_t D, int64_t begin, int64_t end);
-  int64_t (*attention_scratch)(int64_t queries, int64_t keys, int64_t head_width);  // floats
-  void (*attention)(const AttentionTask&, float* scratch);
-  void (*attention_backward)(const AttentionTask&, float* scratch);
+  AttentionLoops attention;
+  AttentionLoops pair_attention;  // the same in products of bf16, for even widths of a head; null where the processor has none
   void (*attend_cached)(const CachedTask&, float* scratch);                                           // scratch: heads * (length + 1) + 16
   int64_t (*global_attention_scratch)(int64_t queries, int64_t keys, int64_t width, int64_t values);  // floats
   void (*global_attention)(const GlobalAttentionTask&, float* scratch);

@@ -15,6 +15,7 @@ template <class T>
 void set_output(Table&);
 template <class T>
 void set_int8(Table&);
+void set_pair_attention(Table&);
 void set_optimizer_steps(Table&);
 template <class T>
 void set_products(Table&);
