@@ -155,11 +155,17 @@ BenchTrainResult bench_train(const BenchTrainOptions& o) {
   result.bf16_flops = limits.bf16_flops;
   result.memory_rate = limits.memory_rate;
   // oneDNN's batched products of such small matrices run far below its peak; the peak rate is the strictest yardstick.
-  result.attention_product_seconds = attention_flops / (backend->activation() == DType::bf16 ? result.bf16_flops : result.f32_flops);
+  result.activation_flops = backend->activation() == DType::bf16 ? result.bf16_flops : result.f32_flops;
+  result.attention_product_seconds = attention_flops / result.activation_flops;
   result.product_seconds += result.attention_product_seconds;
   result.product_flops += attention_flops;
   result.efficiency = result.product_seconds / result.step_seconds;
   return result;
+}
+
+double floor_seconds(const OpTime& time, const BenchTrainResult& r) {
+  const auto over = [](double amount, double rate) { return amount > 0 && rate > 0 ? amount / rate : 0.0; };
+  return std::max(over(time.flops, r.activation_flops), over(time.bytes, r.memory_rate));
 }
 
 }  // namespace starling

@@ -32,6 +32,7 @@ struct BenchTrainResult {
   std::string machine;                   // backend and threads
   double f32_flops = 0, bf16_flops = 0;  // matrix products, FLOP/s; bf16: 0 if the CPU lacks it; a card has only its activation type
   double memory_rate = 0;                // bytes/s, as in backend/limits.h
+  double activation_flops = 0;           // f32_flops or bf16_flops: that of the step's products
   int64_t parameters = 0, steps = 0, batches = 0;
   double target_tokens_per_second = 0, source_tokens_per_second = 0;
   double step_seconds = 0;                // mean
@@ -52,6 +53,10 @@ struct BenchTrainResult {
 std::vector<Batch> synthetic_batches(const BenchTrainOptions& options, int64_t count);
 
 BenchTrainResult bench_train(const BenchTrainOptions& options);
+
+// The least seconds of an op's profile: its products at the activations' rate, or its bytes at the memory's, whichever takes longer; 0 if
+// neither is counted. An op whose tensors are still in a cache can take less.
+double floor_seconds(const OpTime& time, const BenchTrainResult& result);
 
 // `starling bench limits`: the limits of a device, measured as bench_train measures them.
 struct BenchLimits {

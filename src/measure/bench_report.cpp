@@ -20,7 +20,7 @@ void add_limits(Findings& found, const Result& r) {
              {{"memory_gbytes_per_second", r.memory_rate / 1e9}});
 }
 
-// The ops of a step, those that take longest first.
+// The ops of a step, those that take longest first, each beside the least that its products and bytes take here.
 void add_profile(Findings& found, const BenchTrainResult& r) {
   const auto steps = static_cast<double>(r.profiled_steps);
   const double step = 1e3 * r.profiled_seconds / steps;
@@ -28,16 +28,20 @@ void add_profile(Findings& found, const BenchTrainResult& r) {
   std::vector<std::pair<double, std::string>> rows;
   double rest = step;
   for (const auto& [name, time] : r.profile) {
-    const double ms = 1e3 * time.seconds / steps;
+    const double ms = 1e3 * time.seconds / steps, least = 1e3 * floor_seconds(time, r) / steps;
     profile[name] = {{"ms_per_step", ms}, {"calls_per_step", static_cast<double>(time.calls) / steps}};
-    rows.emplace_back(ms, fmt::format("{:<24}{:>5} calls", name, time.calls / r.profiled_steps));
+    if (least > 0) profile[name]["floor_ms"] = least;
+    const std::string floor = least > 0 ? fmt::format("{:8.2f} ms", least) : fmt::format("{:>11}", "not counted");
+    rows.emplace_back(ms, fmt::format("{}  {:<26}{:>4} calls", floor, name, time.calls / r.profiled_steps));
     rest -= ms;
   }
   std::sort(rows.rbegin(), rows.rend());
-  rows.emplace_back(rest, "everything else");
+  rows.emplace_back(rest, fmt::format("{:>11}  everything else", ""));
   found.only_text("\n");
-  found.line("profile of a step", fmt::format("{:.1f} ms", step), {{"profile", profile}});
-  for (const auto& [ms, name] : rows) found.only_text(fmt::format("  {:8.2f} ms {:5.1f} %  {}\n", ms, 100 * ms / step, name));
+  found.line("profile of a step", fmt::format("{:.1f} ms; floor: its products or its bytes at the rates above, whichever takes longer", step),
+             {{"profile", profile}});
+  found.only_text("         took               floor\n");
+  for (const auto& [ms, row] : rows) found.only_text(fmt::format("  {:8.2f} ms {:5.1f} %  {}\n", ms, 100 * ms / step, row));
 }
 
 }  // namespace
