@@ -13,6 +13,18 @@ int64_t attention_scratch(int64_t queries, int64_t keys, int64_t head_width) {
   return 3 * queries * d + 4 * keys * d + 2 * head_width * k + 3 * queries * k + t + 8 * L;
 }
 
+// Calls f(first, rows) for all rows at once, or where the task is causal a tile at a time: f leaves out what none of these rows sees.
+// Masked probabilities are zeros, so this changes no bit.
+template <class F>
+void each_tile(const AttentionTask& t, int64_t rows, F f) {
+  constexpr int64_t kRows = 6;
+  if (!t.causal) return f(0, rows);
+  for (int64_t i = 0; i < rows; i += kRows) f(i, std::min(kRows, rows - i));
+}
+
+// The keys that queries before `end` see.
+inline int64_t seen_before(const AttentionTask& t, int64_t end) { return t.causal ? std::min(t.keys, end) : t.keys; }
+
 template <class T>
 void attention(const AttentionTask& t, float* scratch) {
   const int64_t d = padded(t.head_width), kp = padded(t.keys);
@@ -24,7 +36,9 @@ void attention(const AttentionTask& t, float* scratch) {
   widen_rows<T>(t.q, t.ldq, t.queries, t.head_width, t.scale, q, d);
   widen_transposed<T>(t.k, t.ldkv, t.keys, t.head_width, kt, kp);
   widen_rows<T>(t.v, t.ldkv, t.keys, t.head_width, 1.0f, v, d);
-  product(t.queries, kp, t.head_width, q, d, 1, kt, kp, s, kp);
+  each_tile(t, t.queries, [&](int64_t i, int64_t rows) {
+    product(rows, padded(seen_before(t, i + rows)), t.head_width, q + i * d, d, 1, kt, kp, s + i * kp, kp);
+  });
   for (int64_t i = 0; i < t.queries; ++i) {
     float* row = s + i * kp;
     const int64_t limit = visible(t, i);
@@ -34,7 +48,8 @@ void attention(const AttentionTask& t, float* scratch) {
     if (t.mask.threshold) drop_row(t, i, limit, row, row);
     if (r.reach > 0) sum_bins(row, 1, r.reach, i, limit, 1.0f, static_cast<T*>(r.mass) + i * r.stride);
   }
-  product(t.queries, d, t.keys, s, kp, 1, v, d, out, d);
+  each_tile(t, t.queries,
+            [&](int64_t i, int64_t rows) { product(rows, d, seen_before(t, i + rows), s + i * kp, kp, 1, v, d, out + i * d, d); });
   narrow_rows<T>(out, d, t.queries, t.head_width, 1.0f, t.y, t.ldy);
 }
 
@@ -57,8 +72,11 @@ void attention_backward(const AttentionTask& t, float* scratch) {
   widen_rows<T>(t.k, t.ldkv, t.keys, t.head_width, 1.0f, k, d);
   widen_transposed<T>(t.k, t.ldkv, t.keys, t.head_width, kt, kp);
   widen_transposed<T>(t.v, t.ldkv, t.keys, t.head_width, vt, kp);
-  product(t.queries, kp, t.head_width, q, d, 1, kt, kp, p, kp);
-  product(t.queries, kp, t.head_width, dy, d, 1, vt, kp, ds, kp);
+  each_tile(t, t.queries, [&](int64_t i, int64_t rows) {
+    const int64_t columns = padded(seen_before(t, i + rows));
+    product(rows, columns, t.head_width, q + i * d, d, 1, kt, kp, p + i * kp, kp);
+    product(rows, columns, t.head_width, dy + i * d, d, 1, vt, kp, ds + i * kp, kp);
+  });
   const bool drops = t.mask.threshold != 0;
   if (!drops) dropped = p;
   for (int64_t i = 0; i < t.queries; ++i) {
@@ -71,7 +89,7 @@ void attention_backward(const AttentionTask& t, float* scratch) {
       add_bins(r.scores + i * r.stride, r.reach, i, limit, t.scale, row, 1);
       add_bins(r.dmass + i * r.stride, r.reach, i, limit, 1.0f, grad, 1);
     }
-    for (int64_t j = 0; j < kp; j += L) store(row + j, exponential(load(row + j) - lse));
+    for (int64_t j = 0; j < limit; j += L) store(row + j, exponential(load(row + j) - lse));
     for (int64_t j = limit; j < kp; ++j) {
       row[j] = 0;
       grad[j] = 0;
@@ -86,9 +104,13 @@ void attention_backward(const AttentionTask& t, float* scratch) {
     for (int64_t j = 0; j < kp; j += L) store(grad + j, load(row + j) * (load(grad + j) - dot));
     if (r.reach > 0) sum_bins(grad, 1, r.reach, i, limit, t.scale, static_cast<T*>(r.dscores) + i * r.stride);
   }
-  product(t.queries, d, t.keys, ds, kp, 1, k, d, result, d);
-  product(t.keys, d, t.queries, ds, 1, kp, q, d, dk, d);  // q carries the scale
-  product(t.keys, d, t.queries, dropped, 1, kp, dy, d, dv, d);
+  each_tile(t, t.queries,
+            [&](int64_t i, int64_t rows) { product(rows, d, seen_before(t, i + rows), ds + i * kp, kp, 1, k, d, result + i * d, d); });
+  each_tile(t, t.keys, [&](int64_t j, int64_t rows) {  // whose queries begin at the first of these keys
+    const int64_t first = t.causal ? std::min(j, t.queries) : 0, queries = t.queries - first;
+    product(rows, d, queries, ds + first * kp + j, 1, kp, q + first * d, d, dk + j * d, d);  // q carries the scale
+    product(rows, d, queries, dropped + first * kp + j, 1, kp, dy + first * d, d, dv + j * d, d);
+  });
   narrow_rows<T>(result, d, t.queries, t.head_width, t.scale, t.dq, t.ld_dq);
   narrow_rows<T>(dk, d, t.keys, t.head_width, 1.0f, t.dk, t.ld_dkv);
   narrow_rows<T>(dv, d, t.keys, t.head_width, 1.0f, t.dv, t.ld_dkv);
