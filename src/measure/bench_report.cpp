@@ -38,7 +38,8 @@ void add_profile(Findings& found, const BenchTrainResult& r) {
   std::sort(rows.rbegin(), rows.rend());
   rows.emplace_back(rest, fmt::format("{:>11}  everything else", ""));
   found.only_text("\n");
-  found.line("profile of a step", fmt::format("{:.1f} ms; floor: its products or its bytes at the rates above, whichever takes longer", step),
+  found.line("profile of a step",
+             fmt::format("{:.1f} ms; floor: its products or its bytes at the rates above, whichever takes longer", step),
              {{"profile", profile}});
   found.only_text("         took               floor\n");
   for (const auto& [ms, row] : rows) found.only_text(fmt::format("  {:8.2f} ms {:5.1f} %  {}\n", ms, 100 * ms / step, row));
