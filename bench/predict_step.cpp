@@ -50,6 +50,7 @@ class MetaCard final : public MetaBackend {
   MetaCard() : MetaBackend(DType::bf16, DType::f32) {}
   int64_t logits_bytes() const override { return card_logits_bytes(kMemory); }
   bool equal_chunks() const override { return true; }
+  bool sums_in_relu() const override { return true; }
 };
 
 const Card& card_of(const std::string& word) {

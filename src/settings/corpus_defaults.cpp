@@ -156,7 +156,7 @@ std::vector<Override> choose_for_stream(const Config& config, const std::vector<
   }
   if (!rates_fit(config)) return choosing.chosen;
   choose_schedule(config, choosing);
-  if (!choosing.is_open("train.learning-rate") || !choosing.is_open("train.warmup")) return choosing.chosen;
+  if (!choosing.is_open("train.warmup")) return choosing.chosen;  // a rate that is given has the same warm-up as any other
   const OptimizerOptions standard;
   int64_t updates = updates_of_run(t, batch, 0, t.max_tokens);
   if (t.max_minutes > 0) updates = std::min<int64_t>(updates, std::llround(kUpdatesAMinute * t.max_minutes));
@@ -188,7 +188,7 @@ std::vector<Override> choose_by_corpus(const Config& config, const std::vector<s
   choosing.choose("train.max-tokens", planned_tokens(c.epochs, epoch));
   if (!rates_fit(config)) return choosing.chosen;
   choose_schedule(config, choosing);
-  if (!choosing.is_open("train.learning-rate") || !choosing.is_open("train.warmup")) return choosing.chosen;
+  if (!choosing.is_open("train.warmup")) return choosing.chosen;  // a rate that is given has the same warm-up as any other
   const OptimizerOptions standard;
   const int64_t batch = choosing.is_open("train.batch-tokens") ? c.batch : t.batch_tokens;
   const int64_t tokens = choosing.is_open("train.max-tokens") ? static_cast<int64_t>(c.epochs * epoch) : t.max_tokens;

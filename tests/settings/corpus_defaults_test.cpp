@@ -119,7 +119,7 @@ TEST_F(ChosenByCorpus, AShorterWarmUpHasAHigherRate) {
 
 TEST_F(ChosenByCorpus, RatesThatAreGivenOrOfAnotherKindOfRunAreLeftAlone) {
   const std::pair<int64_t, double> standard{4000, 5e-4};
-  EXPECT_EQ(rates(1'800'000, {{"train.learning-rate", "0.002"}}), std::pair(int64_t{4000}, 2e-3));
+  EXPECT_EQ(rates(18'000'000, {{"train.learning-rate", "0.002"}}), std::pair(int64_t{1000}, 2e-3)) << "the warm-up stays the run's";
   EXPECT_EQ(rates(1'800'000, {{"train.warmup", "300"}}), std::pair(int64_t{300}, 5e-4));
   EXPECT_EQ(rates(1'800'000, {{"train.warmup-tokens", "100000"}}), standard);
   EXPECT_EQ(rates(1'800'000, {{"model.preset", "gnmt-small"}}), standard);
