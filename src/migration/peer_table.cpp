@@ -16,7 +16,8 @@ constexpr std::string_view kRaw = "raw text comes in and goes out";
 constexpr std::string_view kMemory =
     "what fits into memory is determined automatically; train.micro-batch-tokens or, when translating, --batch-size sets it";
 constexpr std::string_view kTokens = "batches are always counted in target tokens";
-constexpr std::string_view kBf16 = "bf16 instead of fp16 where the processor supports it, which auto chooses; no loss scaling is needed";
+constexpr std::string_view kBf16 =
+    "bf16 instead of fp16, which auto chooses where the processor multiplies it faster; no loss scaling is needed";
 constexpr std::string_view kEvents = "<train.output>/events.jsonl has a record of every report and validation";
 constexpr std::string_view kLog = "<train.output>/train.log and events.jsonl are always written";
 constexpr std::string_view kBest = "the best checkpoint by the first of valid.metrics is always kept, in <train.output>/best";

@@ -26,7 +26,7 @@ constexpr double kThreads = 96 * kMiB;  // a heap of glibc's and a stack, for th
 constexpr double kCode = 16 * kMiB;     // oneDNN's for the shapes of a run: 10 to 24 MiB were measured (bench/memory_plan.sh)
 // On a card: code that CUDA's libraries load, the workspace of products, NCCL's buffers, working memory of attention.
 constexpr double kCardLibraries = 1536 * kMiB;
-constexpr double kSmallCard = 16;          // no more than this part of the card
+constexpr double kSmallCard = 16;          // no more than this part of what is free there
 constexpr double kSearchCode = 12 * kMiB;  // the same for the searches of validations: 12 to 20 MiB (bench/memory_small.sh)
 
 // Bytes of the copies that a checkpoint beside training makes, if there is room for them (saving/copies.h).

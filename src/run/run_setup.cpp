@@ -200,8 +200,10 @@ void set_up(RunParts& run) {
   DeviceChoice choice{config.train.precision, threads, device};
   if (const std::string why = why_no_card(choice); run.first() && !why.empty()) run.say(why);
   choice = resolve(choice, false, run.world.local_rank);
-  // The parts of a model exchange activations, which need one type on all hosts.
-  if (config.parallel.ranks() > 1) choice.precision = broadcast_text(run.comm(), choice.precision);
+  // Chosen on each host, but one for all: the parts of a model exchange activations, and sums of gradients should not mix two roundings.
+  if (config.train.precision == "auto" && !run.world.simulated)
+    for (const std::string& precision : gather_texts(run.comm(), choice.precision))
+      if (precision == "f32") choice.precision = precision;  // which all have
   run.backend = make_backend(choice);
   if (!run.world.simulated) {
     CardConnection cards = connect_cards_of_ranks(run.comm(), run.backend->memory());

@@ -251,6 +251,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) {
 void hold_stream(cudaStream_t s) {
   const Lock lock(machine().mutex);
   s->held = true;
+  ++counted().held_streams;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
   Lock lock(machine().mutex);

@@ -91,7 +91,7 @@ void add_attention_cases(std::vector<OpCase>& cases) {
                 (guided ? "_guided" : ""),
             [=](CaseContext& c) { global_attention_case(c, A, D, additive, write, guided); });
       }
-  for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {2, 32}, {3, 20}})
+  for (auto [heads, width] : {std::array<int64_t, 2>{4, 64}, {2, 32}, {3, 20}, {2, 7}})
     for (double p : {0.0, 0.2}) {
       const std::string suffix = p > 0 ? "_dropout" : "";
       add(case_name("self_attention", {heads, width}) + suffix, [=](CaseContext& c) { attention_case(c, heads, width, true, false, p); });

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "backend/backend.h"
+#include "backend/cpu/dispatch.h"
 #include "base/random.h"
 #include "tests/ops/packing.h"
 
@@ -21,6 +22,7 @@ class ProductRows : public testing::TestWithParam<RowsCase> {};
 TEST_P(ProductRows, AreBitForBitThoseOfALargerProduct) {
   const auto [spec, packing] = GetParam();
   if (spec == std::string("cpu:bf16") && !cpu_has_bf16()) GTEST_SKIP() << "no bf16";
+  if (spec == std::string("cpu:bf16") && packing == Packing::changing && multiplies_bf16_by_tiles()) GTEST_SKIP() << "a library's products";
   const auto backend = make_backend(spec, 1);
   Memory& memory = backend->memory();
   Random random(1, 2);
@@ -56,8 +58,8 @@ std::string name_of_rows_case(const testing::TestParamInfo<RowsCase>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(All, ProductRows,
                          testing::Values(RowsCase{"cpu:f32", Packing::changing}, RowsCase{"cpu:f32", Packing::constant},
-                                         RowsCase{"cpu:f32", Packing::int8}, RowsCase{"cpu:bf16", Packing::constant},
-                                         RowsCase{"cpu:bf16", Packing::int8}),
+                                         RowsCase{"cpu:f32", Packing::int8}, RowsCase{"cpu:bf16", Packing::changing},
+                                         RowsCase{"cpu:bf16", Packing::constant}, RowsCase{"cpu:bf16", Packing::int8}),
                          name_of_rows_case);
 
 // Any number of rows, panels that are not full, weights in both orders, more rows than are computed between two panels; two threads.

@@ -32,8 +32,7 @@ template <class F>
 void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, int64_t D, F f) {
   const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, heads = layout.heads;
   int64_t largest = 0;
-  const kernels::AttentionLoops& loops =
-      kernels_.pair_attention.forward && D / heads % 2 == 0 ? kernels_.pair_attention : kernels_.attention;
+  const kernels::AttentionLoops& loops = fast_pairs_ && D / heads % 2 == 0 ? kernels_.pair_attention : kernels_.attention;
   for (int64_t b = 0; b < sentences; ++b)
     largest = std::max(largest, loops.scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
   reserve_scratch(largest);

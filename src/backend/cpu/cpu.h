@@ -1,4 +1,4 @@
-// The CPU backend: oneDNN for matrix products, vectorised loops for the rest, OpenMP threads with fixed ranges.
+// The CPU backend: vectorised loops, some of oneDNN's matrix products, OpenMP threads with fixed ranges.
 #pragma once
 
 #include <memory>

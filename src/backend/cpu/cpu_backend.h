@@ -41,7 +41,7 @@ class CpuBackend final : public Backend {
  private:
   void enter() const;
   // Whether products with a weight of so many inputs are our own (own_products.cpp). oneDNN's of bf16 by AMX are faster.
-  bool own_products(int64_t in) const { return kernels_.multiply && (activation_ == DType::f32 || (!tiles_ && in % 2 == 0)); }
+  bool own_products(int64_t in) const { return kernels_.multiply && (activation_ == DType::f32 || (!bf16_tiles_ && in % 2 == 0)); }
   std::shared_ptr<Packed> pack_own(const Tensor& w, bool transposed, std::shared_ptr<Packed> reuse);
   void multiply(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation, Write);
   void own_weight_gradient(const Tensor& a, const Tensor& c, const Tensor& dw, Write, const Tensor& db, Write);
@@ -119,6 +119,7 @@ class CpuBackend final : public Backend {
   const kernels::CompressionTable& compression_ = compression_table();
   Products products_;
   const bool vnni_ = multiplies_by_vnni(), tiles_ = multiplies_by_tiles();
+  const bool bf16_tiles_ = multiplies_bf16_by_tiles(), fast_pairs_ = activation_ == DType::bf16 && multiplies_pairs_fast();
   std::unique_ptr<FlatOps> flat_ = make_host_flat_ops(threads_);
   Arena int8_arena_{host_memory()};  // working memory of one 8-bit product
   Tensor logits_;                    // for a few rows

@@ -6,6 +6,7 @@
 namespace starling {
 namespace {
 
+constexpr int64_t kTile = 6;                              // rows that the kernels multiply at once
 constexpr int64_t kPieceRows = 96, kPiecePanels = 4;      // of a piece of y = x w
 constexpr int64_t kBlockRows = 256, kBlockColumns = 512;  // of a piece of a gradient: it and both sides of it stay in the second level
 
@@ -46,7 +47,7 @@ void CpuBackend::multiply(const Tensor& x, const Packed& w, const Tensor& b, con
                                       y.raw(),
                                       w.out};
   const int64_t panels = (w.out + kernels_.panel_width() - 1) / kernels_.panel_width();
-  const Chunks rows = pieces(x.rows(), 6, kPieceRows, 1),
+  const Chunks rows = pieces(x.rows(), kTile, kPieceRows, 1),
                columns = pieces(panels, 1, kPiecePanels, rows.count < 2 * threads_ ? 2 * threads_ : 1);
   take_chunks(threads_, rows.count * columns.count, [&](int64_t c, int) {
     const int64_t r = c / columns.count, p = c % columns.count;
@@ -60,9 +61,10 @@ void CpuBackend::own_weight_gradient(const Tensor& a, const Tensor& c, const Ten
   CHECK(c.rows() == N && dw.dim(0) == P && dw.dim(1) == Q, "{} and {} into {}", a.shape().text(), c.shape().text(), dw.shape().text());
   if (N == 0 && write == Write::overwrite) dw.zero();
   if (N == 0 && db && db_write == Write::overwrite) db.zero();
+  if (P == 0 || Q == 0) return;
   const Chunks columns = pieces(Q, kernels_.panel_width(), kBlockColumns, 1);
-  const Chunks rows = pieces(P, 6, kBlockRows, (threads_ + columns.count - 1) / columns.count);
-  reserve_scratch(kernels_.weight_gradient_scratch(std::min(P, kBlockRows + 6), std::min(Q, kBlockColumns + kernels_.panel_width())));
+  const Chunks rows = pieces(P, kTile, kBlockRows, (threads_ + columns.count - 1) / columns.count);
+  reserve_scratch(kernels_.weight_gradient_scratch(std::min(P, kBlockRows + kTile), std::min(Q, kBlockColumns + kernels_.panel_width())));
   take_chunks(threads_, rows.count * columns.count, [&](int64_t piece, int thread) {
     const int64_t r = piece / columns.count, q = piece % columns.count, first = rows.begin(r), column = columns.begin(q);
     kernels_.weight_gradient(

@@ -17,9 +17,8 @@ int64_t attention_scratch(int64_t queries, int64_t keys, int64_t head_width) {
 // Masked probabilities are zeros, so this changes no bit.
 template <class F>
 void each_tile(const AttentionTask& t, int64_t rows, F f) {
-  constexpr int64_t kRows = 6;
   if (!t.causal) return f(0, rows);
-  for (int64_t i = 0; i < rows; i += kRows) f(i, std::min(kRows, rows - i));
+  for (int64_t i = 0; i < rows; i += kTileRows) f(i, std::min<int64_t>(kTileRows, rows - i));
 }
 
 // The keys that queries before `end` see.

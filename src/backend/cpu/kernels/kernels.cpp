@@ -1,5 +1,5 @@
-// Vectorised loops over rows, written once with the compiler's vector types and compiled for each instruction set (STARLING_ISA), f32
-// arithmetic throughout: the table of them, from its parts.
+// Vectorised loops over rows, written once with the compiler's vector types and compiled for each instruction set (STARLING_ISA): the table
+// of them, from its parts. Sums are f32.
 #include "backend/cpu/kernels/kernels.h"
 
 #include "backend/cpu/kernels/table_parts.h"

@@ -8,8 +8,6 @@ namespace starling::kernels::STARLING_ISA {
 #if defined(__AVX512BF16__)
 namespace {
 
-constexpr int kTileRows = 6;
-
 struct Steps {
   int64_t first, last;
 };
@@ -74,8 +72,6 @@ void product(int64_t m, int64_t n, const bf16* a, int64_t row, int64_t step, con
     }
   }
 }
-
-int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 // Buffers, one after the other, each in lines of the cache.
 struct Buffers {

@@ -7,10 +7,7 @@
 namespace starling::kernels::STARLING_ISA {
 namespace {
 
-constexpr int kTileRows = 6;
 constexpr int64_t kBlockRows = 16 * kTileRows;  // whose sums of a panel are kept between pieces of the inner dimension
-
-int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 // Rows of the next tile, of those that are left: 7 are 4 and 3, not 6 and 1, since a tile of few rows waits for its own sums.
 int64_t next_rows(int64_t left) {

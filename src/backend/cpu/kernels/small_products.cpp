@@ -3,7 +3,7 @@
 namespace starling::kernels::STARLING_ISA {
 namespace {
 
-constexpr int kMaxNV = L == 16 ? 4 : 2, kMaxMR = 6;
+constexpr int kMaxNV = L == 16 ? 4 : 2;
 
 // C [MR, NV * L] (+)= A [MR, k] B [k, NV * L]; A element (i, j) is at a[i * rs + j * cs].
 template <int MR, int NV>
@@ -24,7 +24,7 @@ inline void tile(int64_t k, const float* a, int64_t rs, int64_t cs, const float*
 template <int NV>
 void column_panel(int64_t m, int64_t k, const float* a, int64_t rs, int64_t cs, const float* b, int64_t ldb, float* c, int64_t ldc) {
   int64_t i = 0;
-  for (; i + kMaxMR <= m; i += kMaxMR) tile<kMaxMR, NV>(k, a + i * rs, rs, cs, b, ldb, c + i * ldc, ldc);
+  for (; i + kTileRows <= m; i += kTileRows) tile<kTileRows, NV>(k, a + i * rs, rs, cs, b, ldb, c + i * ldc, ldc);
   a += i * rs;
   c += i * ldc;
   switch (m - i) {

@@ -10,6 +10,9 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t rs, int64_
 
 namespace {
 
+constexpr int kTileRows = 6;  // of products: with them the sums, a row of the other side and an input are all registers but one or three
+
+inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 inline int64_t padded(int64_t n) { return (n + L - 1) / L * L; }
 
 // L x L transposition by log2(L) rounds of interleaving row i with row i + L/2.
