@@ -121,42 +121,35 @@ Denominator denominator_of(Notes& notes, int64_t r, size_t at) {
   return d;
 }
 
-// What an op finds of the largest logits, in one block, so that it is downloaded at once. The block lies in the step's arena, or in storage
-// of its own where there is none, or what is left of its chunk is too small.
+// What an op finds of the largest logits, in one block, so that it is allocated and downloaded at once.
 class LargestLogits {
  public:
-  LargestLogits(Backend& backend, int64_t R, int64_t k, Arena* arena) : R_(R), k_(k), type_(backend.parameter()) {
-    if (arena) op = {arena->allocate({R, 2}, DType::f64), arena->allocate({R, k}, type_), arena->allocate({R, k}, DType::i32)};
-    const std::byte* const end = arena ? op.columns.raw() + op.columns.bytes() : nullptr;
-    if (arena && op.denominator.raw() < op.values.raw() && op.values.raw() < op.columns.raw() && end - op.denominator.raw() <= most()) {
-      bytes_ = end - op.denominator.raw();
-      return;
-    }
-    const auto storage = std::make_shared<Storage>(most(), backend.memory());
-    std::byte* const values = storage->data() + R * 2 * size_of(DType::f64);
-    op = {Tensor(storage, storage->data(), {R, 2}, DType::f64), Tensor(storage, values, {R, k}, type_),
-          Tensor(storage, values + R * k * size_of(type_), {R, k}, DType::i32)};
-    bytes_ = most() - kGaps;
+  LargestLogits(Backend& backend, int64_t R, int64_t k) : R_(R), k_(k), type_(backend.parameter()) {
+    there_ = std::make_shared<Storage>(bytes(), backend.memory());
+    op = views(there_);
   }
   struct Views {
     Tensor denominator, values, columns;  // as in Backend::top_logits
   };
   // Waits for the op; the same in the host's memory.
   Views on_host() const {
-    const Tensor& first = op.denominator;
-    if (first.memory().host()) return op;
-    const auto here = std::make_shared<Storage>(bytes_);
-    first.memory().download(here->data(), first.raw(), bytes_);
-    const auto copy = [&](const Tensor& x) { return Tensor(here, here->data() + (x.raw() - first.raw()), x.shape(), x.dtype()); };
-    return {copy(first), copy(op.values), copy(op.columns)};
+    if (there_->memory().host()) return op;
+    const auto here = std::make_shared<Storage>(bytes());
+    there_->memory().download(here->data(), there_->data(), bytes());
+    return views(here);
   }
   Views op;  // for the op to write
 
  private:
-  static constexpr int64_t kGaps = 512;  // between tensors in an arena
-  int64_t most() const { return R_ * (2 * size_of(DType::f64) + k_ * (size_of(type_) + size_of(DType::i32))) + kGaps; }
-  int64_t R_, k_, bytes_ = 0;
+  int64_t bytes() const { return R_ * (2 * size_of(DType::f64) + k_ * (size_of(type_) + size_of(DType::i32))); }
+  Views views(const std::shared_ptr<Storage>& storage) const {
+    std::byte* const values = storage->data() + R_ * 2 * size_of(DType::f64);
+    return {Tensor(storage, storage->data(), {R_, 2}, DType::f64), Tensor(storage, values, {R_, k_}, type_),
+            Tensor(storage, values + R_ * k_ * size_of(type_), {R_, k_}, DType::i32)};
+  }
+  int64_t R_, k_;
   DType type_;
+  std::shared_ptr<Storage> there_;
 };
 
 }  // namespace
@@ -171,7 +164,7 @@ Tensor logits_of(Backend& backend, const OutputProduct& output) {
 void log_softmax_top_k(Backend& backend, const OutputProduct& output, const VocabularyShard& shard, int64_t k, std::vector<float>& values,
                        std::vector<int32_t>& tokens) {
   const int64_t R = output.rows, own = std::min(k, output.w->out);
-  const LargestLogits largest(backend, R, own, output.arena);
+  const LargestLogits largest(backend, R, own);
   backend.linear_top_logits(output.x, *output.w, output.b, output.bound, own, largest.op.values, largest.op.columns,
                             largest.op.denominator);
   const LargestLogits::Views found = largest.on_host();

@@ -56,8 +56,6 @@ struct OutputProduct {
   const Packed* w = nullptr;  // valid until the model's weights change
   double bound = 0;
   Tensor b{};  // [local tokens], or empty
-  // Where what is computed of it may lie until the model's next step; null: in storage of its own.
-  Arena* arena = nullptr;
 };
 Tensor logits_of(Backend& backend, const OutputProduct& output);
 

@@ -305,8 +305,7 @@ OutputProduct Gnmt::next_output(DecodeState& abstract, std::span<const int32_t> 
     x = residual_layer(i) ? add_residual(m, x, clipping) : m;
   }
   if (top) context = attend(tape, state, x, layout, asking.pairs, attention);
-  const double bound = config_.clip > 0 ? kLogitBound : 0;
-  return {readout(x, context, {}, clipping).value, R, &store_.packed(*output_table_, true), bound, {}, &decode_arena_};
+  return {readout(x, context, {}, clipping).value, R, &store_.packed(*output_table_, true), config_.clip > 0 ? kLogitBound : 0};
 }
 
 }  // namespace starling

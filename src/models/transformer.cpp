@@ -374,7 +374,7 @@ OutputProduct Transformer::next_output(DecodeState& abstract, std::span<const in
     shards->sum(*attention);
   }
   if (pre_norm_) x = (*decoder_norm_)(x);
-  return {x.value, R, &store_.packed(*output_table_, true), 0, output_bias_ ? output_bias_->value : Tensor(), &decode_arena_};
+  return {x.value, R, &store_.packed(*output_table_, true), 0, output_bias_ ? output_bias_->value : Tensor()};
 }
 
 }  // namespace starling

@@ -54,10 +54,10 @@ void report_network_error();
 // What this process has asked of the runtime and the library so far.
 struct Calls {
   int64_t kernels = 0, products = 0, fills = 0, uploads = 0, downloads = 0, allocations = 0;
-  int64_t event_waits = 0;  // of the host, for work that was not done yet
-  int64_t groups = 0;       // of NCCL's calls, of all cards
+  int64_t event_waits = 0;                               // of the host, for work that was not done yet
+  int64_t groups = 0;                                    // of NCCL's calls, of all cards
   int64_t held_streams = 0, held_streams_destroyed = 0;  // a library may still use them
-  int64_t uneven_products = 0;  // whose rows, as row-major matrices have them, are not a multiple of 16
+  int64_t uneven_products = 0;                           // whose rows, as row-major matrices have them, are not a multiple of 16
 };
 Calls calls();
 Calls& counted();  // with the runtime's mutex held
