@@ -12,7 +12,7 @@
 namespace starling {
 namespace {
 
-constexpr double kLeastBucketMib = 0.001;
+constexpr double kLeastBucketMib = 1.0 / 1024;
 
 void check_compression(const StrategyOptions& o) {
   const CompressionOptions& c = o.compression;
