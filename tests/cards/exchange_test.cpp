@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "tests/cards/thread_world.h"
 #include "tests/emulated/emulator.h"
@@ -38,6 +40,7 @@ TEST(BenchExchange, TimesRingAndLibraryOnConnectedCards) {
   const int64_t rounds = options.rounds + 1, connecting = groups_of({});
   EXPECT_EQ(groups_of({Algorithm::ring}) - connecting, rounds * kRanks * 2 * (4 + 1));
   EXPECT_EQ(groups_of({Algorithm::library}) - connecting, rounds * kRanks * (4 + 1));
+  for (const char* name : {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_MODULE_LOADING", "NCCL_RUNTIME_CONNECT"}) unsetenv(name);  // as they were
 }
 
 TEST(BenchExchange, OneRankHasNothingToExchange) {
