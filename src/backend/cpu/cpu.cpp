@@ -34,14 +34,16 @@ std::shared_ptr<Packed> CpuBackend::pack(const Tensor& w, bool transposed, std::
 
 std::shared_ptr<Packed> CpuBackend::pack_constant(const Tensor& w, bool transposed) {
   enter();
-  if (own_products(w.dim(transposed ? 1 : 0))) return pack_own(w, transposed, nullptr);
-  return products_.pack(w, transposed, nullptr, true);
+  if (activation_ != DType::f32 && !own_products(w.dim(transposed ? 1 : 0))) return products_.pack(w, transposed, nullptr, true);
+  auto packed = pack_own(w, transposed, nullptr);
+  packed->constant = true;
+  return packed;
 }
 
 void CpuBackend::linear(const Tensor& x, const Packed& w, const Tensor& b, const Tensor& y, Activation activation, Write write) {
   enter();
   if (w.quantized) return linear_int8(x, static_cast<const PackedInt8&>(w), b, y, activation, write);
-  if (own_products(w.in)) return multiply(x, w, b, y, activation, write);
+  if (own_products(w)) return multiply(x, w, b, y, activation, write);
   products_.linear(x, w, b, y, activation, write);
 }
 

@@ -46,7 +46,7 @@ void CpuBackend::linear_top_logits(const Tensor& x, const Packed& w, const Tenso
                      {nullptr, false, false, false, y, kStride}, 0, vnni::padded_out(columns) / vnni::kPanel, tiles_);
     });
   }
-  if (own_products(w.in)) {
+  if (own_products(w)) {
     const std::byte* const panels = static_cast<const Panels&>(w).values();
     const int64_t panel = kernels_.panel_width(), bytes = w.in * size_of(activation_);  // of a column
     return by_columns([&](int64_t row, int64_t rows, int64_t column, int64_t columns, float* y) {

@@ -195,7 +195,7 @@ void Products::linear(const Tensor& x, const Packed& w, const Tensor& b, const T
   CHECK(x.rows() == y.rows(), "{} times [{}, {}] into {}", x.shape().text(), w.in, w.out, y.shape().text());
   const auto product = [&](const Tensor& rows, const Tensor& results) { linear_rows(rows, w, b, results, activation, write); };
   // Training does not need equal bits, and larger products are faster.
-  if (static_cast<const CpuPacked&>(w).steady)
+  if (static_cast<const CpuPacked&>(w).steady || implementation_->activation == Type::f32)
     implementation_->in_steady_rows(x, y, write == Write::accumulate, product);
   else
     product(x, y);
