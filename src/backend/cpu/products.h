@@ -1,6 +1,6 @@
 // Matrix products through oneDNN: of f32 in training, of bf16 where ours are not taken (cpu_backend.h), and of 8-bit weights without VNNI.
-// A primitive is made once per shape and kept; weights are packed into the layout that oneDNN prefers, which does not depend on the number of rows;
-// scratch memory is one buffer per thread. Many rows are multiplied in chunks, each by one thread.
+// A primitive is made once per shape and kept; weights are packed into the layout that oneDNN prefers, which does not depend on the number
+// of rows; scratch memory is one buffer per thread. Many rows are multiplied in chunks, each by one thread.
 #pragma once
 
 #include <list>
