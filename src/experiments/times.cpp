@@ -13,7 +13,6 @@
 #include "data/batches.h"
 #include "decode/model_directory.h"
 #include "experiments/record.h"
-#include "measure/forecast.h"
 #include "replica/r_drop.h"
 #include "replica/replica.h"
 #include "run/post_update_actions.h"
@@ -148,7 +147,6 @@ RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabul
 RaceTimes replay_times(const Config& asked, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int workers,
                        int64_t steps) {
   Config config = asked;
-  scale_buckets(config.strategy, scenario);
   const ModelVocabulary vocabulary = vocabularies.sizes();
   scenario.ranks = ranks_for_workers(config, vocabulary, workers).count;
   scenario.timing_only = true;

@@ -7,7 +7,6 @@
 #include "decode/model_directory.h"
 #include "evaluation/validation.h"
 #include "experiments/race_runner.h"
-#include "measure/forecast.h"
 #include "run/trainer.h"
 #include "storage/checkpoint.h"
 
@@ -68,7 +67,6 @@ void RaceRunner::train_updates(const RaceRun& run, Config config, RaceRecord& re
   Scenario cluster = scenario(run);
   const auto [ranks, alone] = plan_.ranks(*run.arm, run.workers);
   cluster.ranks = ranks;
-  scale_buckets(config.strategy, cluster);
   if (jobs_ > 1 && cluster.threads == 0) cluster.threads = std::max(1, usable_cores() / jobs_);
   if (run.network.empty()) cluster.modelled_collectives = true;  // its times do not matter, and the sums are the same
   TimesRecorder recorder(ranks, run.workers, alone, run.network.empty() ? "" : join_path(directory, "times.json"));

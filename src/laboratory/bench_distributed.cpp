@@ -190,7 +190,6 @@ void run(DistributedArguments a, const ClusterArguments& cluster) {
     if (o.steps == 0) o.steps = 16;
     const auto say = [&](const std::string& line) { say_beside(a.format, line); };
     const Scenario scenario = cluster.load_for_prediction(o.train, a.measure_again, say);
-    scale_buckets(o.strategy, scenario);
     o.say(fmt::format("simulating {} ranks with {}: making models and batches", scenario.ranks, a.preset));
     BenchDistributedResult result;
     const SimulationResult simulation = simulate(scenario, [&](World& world) {

@@ -52,7 +52,6 @@ void run_simulate(const CLI::App& verb, const ConfigArguments& arguments, const 
   const std::string rates = join_path(config.train.output, "cluster.yml");
   std::optional<Calibration> measured;
   const Scenario scenario = cluster.load(calibration_model(config), rates, say, measured);
-  scale_buckets(config.strategy, scenario);
   if (scenario.timing_only)
     throw ConfigError("simulate trains for real; for times alone use 'starling bench distributed' with the same cluster options");
   if (config.strategy.algorithm == Algorithm::library)

@@ -33,6 +33,7 @@ Shares shares_of(const std::vector<Batch>& batches, const ComputeCost& cost, int
 class Bench {
  public:
   Bench(const BenchDistributedOptions& options, World& world) : o_(options), world_(world), comm_(*world.comm), peers_(*world.comm) {
+    o_.strategy = options_in(world, o_.strategy);
     const bool divide = o_.train.threads == 0 && comm_.size() > 1 && !world.simulated;
     backend_ =
         make_backend(resolve({o_.train.precision, divide ? threads_for_rank(comm_) : o_.train.threads, "cpu"}, false, world.local_rank));
@@ -250,7 +251,7 @@ class Bench {
     r_.rates.exchange_slows = std::clamp((hidden - (r_.blocking - r_.overlapped)) / (share * (copying + adding)), 0.0, 3.0);
   }
 
-  const BenchDistributedOptions& o_;
+  BenchDistributedOptions o_;
   World& world_;
   Communicator& comm_;
   RankPeers peers_;

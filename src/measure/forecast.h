@@ -6,9 +6,6 @@
 
 namespace starling {
 
-// Chooses the size of buckets that ranks with the scenario's processors or GPUs use, unless it is given.
-void scale_buckets(StrategyOptions& strategy, const Scenario& scenario);
-
 // Simulates the scenario's ranks, arranged and updated as `run` says, with the scenario's jitter, stragglers and faults.
 LayoutResult forecast(const LayoutRun& run, Scenario scenario);
 

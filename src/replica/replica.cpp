@@ -65,7 +65,7 @@ Replica::Replica(Model& model, const StepOptions& options, World& world, const M
       world_(world),
       own_mesh_(mesh ? std::nullopt : std::make_optional<Mesh>(*world.comm)),
       mesh_(mesh ? *mesh : *own_mesh_),
-      strategy_(make_strategy(options.strategy, model.parameters(), exchanged_tables(model), mesh_.data_parallel().rank(),
+      strategy_(make_strategy(options_in(world, options.strategy), model.parameters(), exchanged_tables(model), mesh_.data_parallel().rank(),
                               mesh_.data_parallel().size(), muon_matrices(model, options.optimizer))),
       cost_(model, strategy_->buckets()),
       optimizer_(model.parameters().backend(), options.optimizer, strategy_->owned(mesh_.data_parallel().rank()),

@@ -129,6 +129,7 @@ double activation_bytes(const Config& config, const ModelVocabulary& vocabulary,
                         int64_t micro_tokens) {
   if (share.target.count() == 0) return 0;
   World world = make_imagined_world(rank, static_cast<int>(config.parallel.ranks()));
+  world.on_cards = !backend.memory().host();
   MetaBackend counting(backend.activation(), backend.parameter());
   const Mesh mesh(*world.comm, config.parallel);
   const auto model =

@@ -249,6 +249,7 @@ World make_world(Engine& engine, int rank) {
   world.local_size = std::min(per_node, engine.scenario().ranks - node * per_node);
   world.simulated = true;
   world.computes = !engine.scenario().timing_only;
+  world.on_cards = engine.scenario().network.gpu != "none";
   return world;
 }
 

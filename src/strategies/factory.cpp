@@ -106,6 +106,11 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& asked, const Para
   return first > 0 ? make_synchronous_start(std::move(synchronous), std::move(strategy), first) : std::move(strategy);
 }
 
+StrategyOptions options_in(const World& world, StrategyOptions o) {
+  if (world.on_cards && o.bucket_mib == 0) o.bucket_mib = kCardBucketMib;
+  return o;
+}
+
 void comm_settings(const StrategyOptions& options, Communicator& comm) {
   comm.set_algorithm(options.algorithm);
   comm.set_deadline(options.deadline_seconds);

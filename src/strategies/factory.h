@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/world.h"
 #include "strategies/strategy.h"
 
 namespace starling {
@@ -15,6 +16,9 @@ void check_strategy(const StrategyOptions& options);
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, const ParameterStore& parameters,
                                         const std::vector<ExchangedTable>& tables, int rank, int size,
                                         const std::vector<MatrixPlace>& matrices = {});
+
+// The options as the ranks of that world take them: with the buckets of cards where it stands for ranks on cards.
+StrategyOptions options_in(const World& world, StrategyOptions options);
 
 // Applies the options that concern the communicator itself: algorithm and deadline.
 void comm_settings(const StrategyOptions& options, Communicator& comm);

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "backend/meta.h"
 #include "measure/layouts.h"
 #include "replica/replica.h"
+#include "sim/simulate.h"
 #include "strategies/factory.h"
 
 namespace starling {
@@ -207,6 +210,26 @@ TEST(Forecast, RanksShareTheTimeOfMuon) {
     EXPECT_GT(sharded, 0.99 * products / 100e9 / ranks);
     EXPECT_LT(sharded, 1.15 * products / 100e9 / ranks);
   }
+}
+
+// Real ranks on cards exchange 64 MiB at a time and those on processors 4: simulated ones as what they stand for, whoever starts them.
+TEST(Forecast, BucketsAreThoseOfTheRanksThatAreSimulated) {
+  const LayoutRun run = even_run();
+  std::map<std::string, size_t> buckets;
+  for (const std::string gpu : {"none", "nvlink"}) {
+    Scenario cluster = free_network(2);
+    cluster.timing_only = true, cluster.network.gpu = gpu;
+    simulate(cluster, [&](World& world) {
+      MetaBackend idle(DType::f32, DType::f32);
+      const auto model = make_model(run.train.model, {run.train.vocabulary, run.train.vocabulary}, idle, std::nullopt, true);
+      const Replica replica(*model, {}, world);
+      if (world.comm->rank() == 0) buckets[gpu] = replica.strategy().buckets().size();
+    });
+  }
+  const double mib = 192 * 512 * 512 * 4.0 / (1 << 20);  // 192; layers that are larger than a bucket's rest make a few more
+  EXPECT_GE(buckets["none"], mib / kHostBucketMib);
+  EXPECT_GE(buckets["nvlink"], mib / kCardBucketMib);
+  EXPECT_LE(buckets["nvlink"], 2 * mib / kCardBucketMib);
 }
 
 // What the log says of a shared optimizer's bytes, of a model that is large enough for its one decimal to tell: gradients, parameters or
