@@ -216,7 +216,7 @@ TEST(Forecast, RanksShareTheTimeOfMuon) {
 TEST(Forecast, BucketsAreThoseOfTheRanksThatAreSimulated) {
   const LayoutRun run = even_run();
   std::map<std::string, size_t> buckets;
-  for (const std::string gpu : {"none", "nvlink"}) {
+  for (const std::string gpu : {"none", "h100"}) {
     Scenario cluster = free_network(2);
     cluster.timing_only = true, cluster.network.gpu = gpu;
     simulate(cluster, [&](World& world) {
@@ -228,8 +228,8 @@ TEST(Forecast, BucketsAreThoseOfTheRanksThatAreSimulated) {
   }
   const double mib = 192 * 512 * 512 * 4.0 / (1 << 20);  // 192; layers that are larger than a bucket's rest make a few more
   EXPECT_GE(buckets["none"], mib / kHostBucketMib);
-  EXPECT_GE(buckets["nvlink"], mib / kCardBucketMib);
-  EXPECT_LE(buckets["nvlink"], 2 * mib / kCardBucketMib);
+  EXPECT_GE(buckets["h100"], mib / kCardBucketMib);
+  EXPECT_LE(buckets["h100"], 2 * mib / kCardBucketMib);
 }
 
 // What the log says of a shared optimizer's bytes, of a model that is large enough for its one decimal to tell: gradients, parameters or

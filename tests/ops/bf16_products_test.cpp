@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <string>
 #include <tuple>
 
 #include "backend/backend.h"
+#include "backend/cpu/dispatch.h"
+#include "backend/device_choice.h"
 #include "base/random.h"
 
 namespace starling {
@@ -97,6 +101,21 @@ TEST_F(Bf16Products, GradientsOfWeightsAreThoseOfNaiveSums) {
           ASSERT_NEAR(sums[i * out + o], sum.value, kWide * sum.size) << "[" << i << ", " << o << "] of [" << in << ", " << out << "]";
         }
     }
+}
+
+// What `precision: auto` takes on this processor: bf16 only where an instruction of it makes more products a second than one of f32, or AMX
+// multiplies. With STARLING_ISA=v4_bf16 that is decided, with the lower ones too.
+TEST(AutoPrecision, IsBf16WhereItsProductsAreFast) {
+  const char* const wish = std::getenv("STARLING_ISA");
+  const std::string level = wish ? wish : "";
+  const std::string chosen = resolve({"auto", 1, "cpu"}, false).precision;
+  EXPECT_EQ(chosen, cpu_prefers_bf16() ? "bf16" : "f32");
+  EXPECT_EQ(chosen == "bf16", multiplies_bf16_by_tiles() || multiplies_pairs_fast());
+  if (level == "v2" || level == "v3" || level == "v4" || !cpu_has_bf16()) {
+    EXPECT_FALSE(multiplies_pairs_fast());
+  } else if (level == "v4_bf16") {
+    EXPECT_EQ(chosen, "bf16");
+  }
 }
 
 }  // namespace
