@@ -7,12 +7,18 @@ namespace starling {
 namespace {
 
 constexpr int64_t kTile = 6;                              // rows that the kernels multiply at once
-constexpr int64_t kPieceRows = 96, kPiecePanels = 4;      // of a piece of y = x w
-constexpr int64_t kBlockRows = 256, kBlockColumns = 512;  // of a piece of a gradient: it and both sides of it stay in the second level
+constexpr int64_t kPieceRows = 192, kPiecePanels = 4;     // of a piece of y = x w
+constexpr int64_t kBlockRows = 512, kBlockColumns = 512;  // of a piece of a gradient: both sides of it stay in the second level
 
 // [0, total) in pieces of at most `most`, at multiples of `unit`, and at least `least` of them if there are as many units.
 Chunks pieces(int64_t total, int64_t unit, int64_t most, int64_t least) {
   return {total, unit, std::max((total + most - 1) / most, least)};
+}
+
+// The least count, from `count` on, of which `others` times as many pieces keep all threads busy to the end.
+int64_t balanced(int64_t count, int64_t others, int threads) {
+  while (count * others % threads != 0 && count * others < 4 * threads) ++count;
+  return count;
 }
 
 }  // namespace
@@ -63,7 +69,7 @@ void CpuBackend::own_weight_gradient(const Tensor& a, const Tensor& c, const Ten
   if (N == 0 && db && db_write == Write::overwrite) db.zero();
   if (P == 0 || Q == 0) return;
   const Chunks columns = pieces(Q, kernels_.panel_width(), kBlockColumns, 1);
-  const Chunks rows = pieces(P, kTile, kBlockRows, (threads_ + columns.count - 1) / columns.count);
+  const Chunks rows = pieces(P, kTile, kBlockRows, balanced((P + kBlockRows - 1) / kBlockRows, columns.count, threads_));
   reserve_scratch(kernels_.weight_gradient_scratch(std::min(P, kBlockRows + kTile), std::min(Q, kBlockColumns + kernels_.panel_width())));
   take_chunks(threads_, rows.count * columns.count, [&](int64_t piece, int thread) {
     const int64_t r = piece / columns.count, q = piece % columns.count, first = rows.begin(r), column = columns.begin(q);

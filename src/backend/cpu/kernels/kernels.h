@@ -201,7 +201,7 @@ struct Table {
   // Updates what Backend::top_logits gives for the columns before them by columns [seen, seen + n) of a row, whose logits are z.
   void (*top_logits)(const float* z, int64_t n, int64_t seen, int64_t k, float* values, int32_t* indices, double* denominator);
   int32_t (*sample)(const float* logits, int64_t V, double uniform);
-  // Matrix products with f32 sums; null in bf16 where the processor has no instruction for them.
+  // Matrix products with f32 sums; null in bf16 where the processor has no instruction for them, gradients of weights in f32 too.
   int64_t (*panel_width)();
   // Panel p of `panels` from a weight [in, out], or of its transpose [out, in].
   void (*pack_weight)(const float* w, bool transposed, int64_t in, int64_t out, int64_t p, void* panels);

@@ -19,17 +19,7 @@ struct Floats {
   static vf all(const float* p) { return splat(*p); }
   static vf some(const float* p) { return load(p); }
   static vf add(vf sum, vf a, vf b) { return sum + a * b; }
-  static vf ones() { return splat(1); }
 
-  // [depth, columns] with ld numbers from row to row.
-  static void pack_rows(const float* x, int64_t stride, int64_t depth, int64_t columns, float* out, int64_t ld) {
-    for (int64_t r = 0; r < depth; ++r) std::memcpy(out + r * ld, x + r * stride, columns * sizeof(float));
-  }
-  // [depth, columns] in panels, row by row, since a row may be a page away from the next one.
-  static void pack_panels(const float* x, int64_t stride, int64_t depth, int64_t columns, float* out) {
-    for (int64_t r = 0; r < depth; ++r, x += stride)
-      for (int64_t c = 0; c < columns; c += kPanel) pack(x + c, columns - c, out + c * depth + r * kPanel);
-  }
   // Panel p of a weight [in, out], or of the transpose of [out, in].
   static void pack_weight(const float* w, bool transposed, int64_t in, int64_t out, int64_t p, float* to) {
     const int64_t first = p * kPanel;
@@ -63,7 +53,8 @@ struct Pairs {
   using Element = bf16;
   static constexpr int64_t kUnit = 2;
   static constexpr int kVectors = 4;
-  static constexpr int64_t kDepth = 256, kPanel = kVectors * L;
+  static constexpr int64_t kDepth = 1024, kPanel = kVectors * L;  // from the second level of the cache, which keeps up
+  static constexpr int64_t kGradientDepth = 256;                  // of rows that are packed at a time
 
   static __m512bh all(const bf16* p) {
     int32_t two;
@@ -74,18 +65,13 @@ struct Pairs {
   static vf add(vf sum, __m512bh a, __m512bh b) { return (vf)_mm512_dpbf16_ps((__m512)sum, a, b); }
   static __m512bh ones() { return (__m512bh)_mm512_set1_epi32(0x3f803f80); }
 
-  static void pack_rows(const bf16* x, int64_t stride, int64_t depth, int64_t columns, bf16* out, int64_t ld) {
-    pair_rows(x, stride, depth, columns, out, ld);
-  }
+  // Rows [depth, columns] in panels [columns / panel, depth / 2, panel, 2], row by row, since a row may be a page away from the next one.
   static void pack_panels(const bf16* x, int64_t stride, int64_t depth, int64_t columns, bf16* out) {
     const int64_t pairs = (depth + 1) / 2;
     for (int64_t j = 0; j < pairs; ++j, x += 2 * stride)
-      for (int64_t c = 0; c < columns; c += 32)
+      for (int64_t c = 0; c < round_up(columns, kPanel); c += 32)
         interleave(some_at(x + c, columns - c), 2 * j + 1 < depth ? some_at(x + stride + c, columns - c) : _mm512_setzero_si512(),
                    out + c / kPanel * kPanel * 2 * pairs + j * 2 * kPanel + 2 * (c % kPanel));
-    if (const int64_t last = columns % kPanel; last > 0 && last <= 32)  // half a panel that nobody wrote
-      for (int64_t j = 0; j < pairs; ++j)
-        std::memset(static_cast<void*>(out + columns / kPanel * kPanel * 2 * pairs + (2 * j + 1) * kPanel), 0, kPanel * sizeof(bf16));
   }
   static void pack_weight(const float* w, bool transposed, int64_t in, int64_t out, int64_t p, bf16* to) {
     const auto some_of = [](const float* x, int64_t n) {
@@ -114,6 +100,24 @@ struct Pairs {
   }
 };
 #endif
+
+// sums [Rows, Vectors * L] += a [Rows, ...] b [..., Vectors * L] over so many steps: row i's number of step j is at a[i * row + j * step],
+// b's of step j are at b + j * ldb.
+template <class P, int Rows, int Vectors>
+inline void add_products(vf (&sums)[Rows][Vectors], const typename P::Element* a, int64_t row, int64_t step, const typename P::Element* b,
+                         int64_t ldb, int64_t steps) {
+  for (int64_t j = 0; j < steps; ++j, b += ldb) {
+    decltype(P::some(b)) v[Vectors];
+#pragma GCC unroll 4
+    for (int i = 0; i < Vectors; ++i) v[i] = P::some(b + i * L * P::kUnit);
+#pragma GCC unroll 6
+    for (int r = 0; r < Rows; ++r) {
+      const auto x = P::all(a + r * row + j * step);
+#pragma GCC unroll 4
+      for (int i = 0; i < Vectors; ++i) sums[r][i] = P::add(sums[r][i], x, v[i]);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace starling::kernels::STARLING_ISA
