@@ -15,7 +15,7 @@ struct World {
   std::unique_ptr<Clock> clock;
   int local_rank = 0, local_size = 1;  // among the ranks of this host
   bool simulated = false;
-  bool computes = true;  // false in the simulator if it only times, with the backend that computes nothing (backend/meta.h)
+  bool computes = true;   // false in the simulator if it only times, with the backend that computes nothing (backend/meta.h)
   bool on_cards = false;  // whether simulated or imagined ranks stand for some whose tensors lie on cards
 };
 

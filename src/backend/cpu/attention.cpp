@@ -27,29 +27,39 @@ kernels::RelativeTask CpuBackend::relative_task(const RelativeBins& r, int64_t r
           r.dscores ? element(r.dscores, row, column) : nullptr};
 }
 
-// One task per sentence and head; tasks write disjoint memory, so their order does not matter.
+// One task per sentence and head; tasks write disjoint memory, so their order does not matter. `dy` may be empty.
 template <class F>
-void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, int64_t D, F f) {
+void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layout, const Dropout& d, const Tensor& dy, int64_t D, F f) {
   const int64_t sentences = static_cast<int64_t>(layout.query.size()) - 1, heads = layout.heads;
   int64_t largest = 0;
   const kernels::AttentionLoops& loops = fast_pairs_ && D / heads % 2 == 0 ? kernels_.pair_attention : kernels_.attention;
   for (int64_t b = 0; b < sentences; ++b)
     largest = std::max(largest, loops.scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
   reserve_scratch(largest);
+  const auto rows_of = [&](int64_t task) -> kernels::AttentionRows {
+    if (task >= sentences * heads) return {};
+    const int64_t b = task / heads, column = task % heads * (D / heads), query = layout.query[b], key = layout.key[b];
+    return {element(in.q, query, in.q_column + column),
+            element(in.kv, key, in.k_column + column),
+            element(in.kv, key, in.v_column + column),
+            dy ? element(dy, query, column) : nullptr,
+            layout.query[b + 1] - query,
+            layout.key[b + 1] - key};
+  };
   take_chunks(threads_, sentences * heads, [&](int64_t task, int thread) {
     const int64_t b = task / heads, h = task % heads, first = layout.query[b];
+    const kernels::AttentionRows here = rows_of(task);
+    if (here.queries == 0 || here.keys == 0) return;
     kernels::AttentionTask t{};
-    t.queries = layout.query[b + 1] - first;
-    t.keys = layout.key[b + 1] - layout.key[b];
+    t.q = here.q, t.k = here.k, t.v = here.v, t.dy = here.dy;
+    t.queries = here.queries, t.keys = here.keys;
+    t.next = rows_of(task + 1);
     t.head_width = D / heads;
-    if (t.queries == 0 || t.keys == 0) return;
     t.causal = layout.causal;
     t.scale = 1.0f / std::sqrt(static_cast<float>(t.head_width));
-    t.q = element(in.q, first, in.q_column + h * t.head_width);
     t.ldq = in.q.columns();
-    t.k = element(in.kv, layout.key[b], in.k_column + h * t.head_width);
-    t.v = element(in.kv, layout.key[b], in.v_column + h * t.head_width);
     t.ldkv = in.kv.columns();
+    t.ldy = D;
     t.lse_stride = heads;
     t.relative = relative_task(in.relative, first, h);
     t.mask = mask_of(d);
@@ -67,11 +77,10 @@ void CpuBackend::attention(const AttentionInput& in, const AttentionLayout& layo
   const int64_t used = layout.query.back();
   clear_idle(y, used, 0, D);
   if (in.relative.reach > 0) clear_idle(in.relative.mass, used, 0, in.relative.mass.columns());
-  each_head(in, layout, d, D,
+  each_head(in, layout, d, {}, D,
             [&](const kernels::AttentionLoops& loops, kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
               t.lse = lse.data<float>() + first * layout.heads + head;
               t.y = element(y, first, head * t.head_width);
-              t.ldy = D;
               loops.forward(t, scratch);
             });
 }
@@ -83,13 +92,11 @@ void CpuBackend::attention_backward(const AttentionInput& in, const AttentionLay
   clear_idle(dkv, layout.key.back(), in.k_column, D);
   clear_idle(dkv, layout.key.back(), in.v_column, D);
   if (in.relative.reach > 0) clear_idle(in.relative.dscores, layout.query.back(), 0, in.relative.dscores.columns());
-  each_head(in, layout, d, D,
+  each_head(in, layout, d, dy, D,
             [&](const kernels::AttentionLoops& loops, kernels::AttentionTask& t, int64_t first, int64_t head, float* scratch) {
               const int64_t first_key = (static_cast<const std::byte*>(t.k) - in.kv.raw()) / size_of(activation_) / in.kv.columns();
               const int64_t column = head * t.head_width;
               t.lse = lse.data<float>() + first * layout.heads + head;
-              t.dy = element(dy, first, column);
-              t.ldy = D;
               t.dq = element(dq, first, in.q_column + column);
               t.ld_dq = dq.columns();
               t.dk = element(dkv, first_key, in.k_column + column);

@@ -60,7 +60,7 @@ class CpuBackend final : public Backend {
   void extend_signal(int64_t positions, int64_t D);
   kernels::RelativeTask relative_task(const RelativeBins& r, int64_t row, int64_t head) const;
   template <class F>
-  void each_head(const AttentionInput&, const AttentionLayout&, const Dropout&, int64_t D, F f);
+  void each_head(const AttentionInput&, const AttentionLayout&, const Dropout&, const Tensor& dy, int64_t D, F f);
   template <class F>
   void each_ssru(const Ints& offsets, const Tensor& candidate, const Tensor& forget, const Tensor& cell, F f);
   template <class F>

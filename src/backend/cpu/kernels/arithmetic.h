@@ -69,6 +69,13 @@ inline int64_t count(vi x) {
 }
 inline vf max(vf a, vf b) { return a > b ? a : b; }
 
+// The first n lanes of x, `other` in those behind.
+inline vf first_of(vf x, int64_t n, float other) {
+  vi lane;
+  for (int i = 0; i < L; ++i) lane[i] = i;
+  return lane < static_cast<int32_t>(n) ? x : splat(other);
+}
+
 // x = n ln 2 + r with |r| <= ln 2 / 2 (Cody-Waite); `power` is n at the position of a float's exponent.
 inline vf reduce(vf x, vi& power) {
   const vf shifted = x * 1.44269504f + 12582912.0f;

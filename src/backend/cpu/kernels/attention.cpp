@@ -39,12 +39,13 @@ void attention(const AttentionTask& t, float* scratch) {
     product(rows, padded(seen_before(t, i + rows)), t.head_width, q + i * d, d, 1, kt, kp, s + i * kp, kp);
   });
   for (int64_t i = 0; i < t.queries; ++i) {
+    prefetch_rows<T>(t, i);
     float* row = s + i * kp;
     const int64_t limit = visible(t, i);
     const RelativeTask& r = t.relative;
     if (r.reach > 0) add_bins(r.scores + i * r.stride, r.reach, i, limit, t.scale, row, 1);
     t.lse[i * t.lse_stride] = softmax_row(row, limit, kp);
-    if (t.mask.threshold) drop_row(t, i, limit, row, row);
+    if (t.mask.threshold) drop_row(t, i, limit, row);
     if (r.reach > 0) sum_bins(row, 1, r.reach, i, limit, 1.0f, static_cast<T*>(r.mass) + i * r.stride);
   }
   each_tile(t, t.queries,
@@ -79,28 +80,16 @@ void attention_backward(const AttentionTask& t, float* scratch) {
   const bool drops = t.mask.threshold != 0;
   if (!drops) dropped = p;
   for (int64_t i = 0; i < t.queries; ++i) {
+    prefetch_rows<T>(t, i);
     float* row = p + i * kp;
     float* grad = ds + i * kp;
     const int64_t limit = visible(t, i);
-    const float lse = t.lse[i * t.lse_stride];
     const RelativeTask& r = t.relative;
     if (r.reach > 0) {
       add_bins(r.scores + i * r.stride, r.reach, i, limit, t.scale, row, 1);
       add_bins(r.dmass + i * r.stride, r.reach, i, limit, 1.0f, grad, 1);
     }
-    for (int64_t j = 0; j < limit; j += L) store(row + j, exponential(load(row + j) - lse));
-    for (int64_t j = limit; j < kp; ++j) {
-      row[j] = 0;
-      grad[j] = 0;
-    }
-    if (drops) {
-      std::memset(dropped + i * kp + limit, 0, (kp - limit) * sizeof(float));
-      drop_both(t, i, limit, row, dropped + i * kp, grad);
-    }
-    vf dots{};
-    for (int64_t j = 0; j < kp; j += L) dots += load(row + j) * load(grad + j);
-    const float dot = sum(dots);
-    for (int64_t j = 0; j < kp; j += L) store(grad + j, load(row + j) * (load(grad + j) - dot));
+    score_gradients(t, i, limit, kp, row, dropped + i * kp, grad);
     if (r.reach > 0) sum_bins(grad, 1, r.reach, i, limit, t.scale, static_cast<T*>(r.dscores) + i * r.stride);
   }
   each_tile(t, t.queries,
@@ -171,8 +160,8 @@ void vector_scores(const CachedRows<T>& in, float* score, float* share) {
       if (first + i >= in.next_length) continue;
       const int64_t next = in.next[first + i] * in.ldkv;
       for (int64_t c = 0; c < width; c += 64 / static_cast<int64_t>(sizeof(T))) {
-        __builtin_prefetch(in.keys + next + c, 0, 2);  // into the second level: the first is full of this row's
-        __builtin_prefetch(in.values + next + c, 0, 2);
+        prefetch(in.keys + next + c);  // the first level is full of this row's
+        prefetch(in.values + next + c);
       }
     }
     vf dot[L] = {};

@@ -8,24 +8,74 @@ namespace {
 
 inline int64_t visible(const AttentionTask& t, int64_t query) { return t.causal ? std::min(t.keys, query + 1) : t.keys; }
 
-// Multiplies the probabilities of one query by its dropout factors.
-inline void drop_row(const AttentionTask& t, int64_t query, int64_t limit, const float* p, float* out) {
+// Multiplies the probabilities of one query by its dropout factors, in whole vectors: from `limit` on these have zeros. The mask begins at
+// its first column.
+inline void drop_row(const AttentionTask& t, int64_t query, int64_t limit, float* p) {
   RowMask masks(t.mask);
   masks.row(query, 0, limit, [&](int64_t from, int64_t to, const float* factors) {
-    blocks(from, to, [&](int64_t c, auto w) { store(out + c, load(p + c, w) * load(factors + (c - from), w), w); });
+    for (int64_t c = from; c < to; c += L) store(p + c, load(p + c) * load(factors + (c - from)));
   });
 }
 
-// The same, and also the gradient of what was dropped.
+// Writes them to `dropped`, and multiplies also the gradient of what was dropped.
 inline void drop_both(const AttentionTask& t, int64_t query, int64_t limit, const float* p, float* dropped, float* gradient) {
   RowMask masks(t.mask);
   masks.row(query, 0, limit, [&](int64_t from, int64_t to, const float* factors) {
-    blocks(from, to, [&](int64_t c, auto w) {
-      const vf factor = load(factors + (c - from), w);
-      store(dropped + c, load(p + c, w) * factor, w);
-      store(gradient + c, load(gradient + c, w) * factor, w);
-    });
+    for (int64_t c = from; c < to; c += L) {
+      const vf factor = load(factors + (c - from));
+      store(dropped + c, load(p + c) * factor);
+      store(gradient + c, load(gradient + c) * factor);
+    }
   });
+}
+
+template <class T>
+inline void prefetch_row(const void* first, int64_t row, int64_t stride, int64_t width) {
+  for (int64_t c = 0; c < width; c += 64 / sizeof(T)) prefetch(static_cast<const T*>(first) + row * stride + c);
+}
+
+// Asks, while the scores of one query are computed, for rows that this task will write and the next one reads: a few lines at a time, of
+// strides that processors do not foresee. All at once would wait for memory, as reading them does.
+template <class T>
+inline void prefetch_rows(const AttentionTask& t, int64_t query) {
+  if (t.dq) {
+    prefetch_row<T>(t.dq, query, t.ld_dq, t.head_width);
+    for (int64_t key = query; key < t.keys; key += t.queries) {
+      prefetch_row<T>(t.dk, key, t.ld_dkv, t.head_width);
+      prefetch_row<T>(t.dv, key, t.ld_dkv, t.head_width);
+    }
+  } else {
+    prefetch_row<T>(t.y, query, t.ldy, t.head_width);
+  }
+  if (query < t.next.queries) {
+    prefetch_row<T>(t.next.q, query, t.ldq, t.head_width);
+    if (t.next.dy) prefetch_row<T>(t.next.dy, query, t.ldy, t.head_width);
+  }
+  for (int64_t key = query; key < t.next.keys; key += t.queries) {
+    prefetch_row<T>(t.next.k, key, t.ldkv, t.head_width);
+    prefetch_row<T>(t.next.v, key, t.ldkv, t.head_width);
+  }
+}
+
+// In place, of one query: p [keys] are scores and become probabilities, `gradient` [keys], of these after dropout, becomes that of the
+// scores; `dropped` [keys] gets the probabilities after dropout, and may be p where there is none. All have zeros from `limit` to `ld`, a
+// multiple of L.
+inline void score_gradients(const AttentionTask& t, int64_t query, int64_t limit, int64_t ld, float* p, float* dropped, float* gradient) {
+  const float lse = t.lse[query * t.lse_stride];
+  int64_t end = 0;
+  for (; end < limit; end += L) {
+    store(p + end, first_of(exponential(load(p + end) - lse), limit - end, 0));
+    store(gradient + end, first_of(load(gradient + end), limit - end, 0));
+  }
+  for (int64_t j = end; j < ld; j += L) store(p + j, vf{}), store(gradient + j, vf{});
+  if (t.mask.threshold) {
+    for (int64_t j = 0; j < ld; j += L) store(dropped + j, vf{});
+    drop_both(t, query, limit, p, dropped, gradient);
+  }
+  vf dots{};
+  for (int64_t j = 0; j < end; j += L) dots += load(p + j) * load(gradient + j);
+  const float dot = sum(dots);
+  for (int64_t j = 0; j < end; j += L) store(gradient + j, load(p + j) * (load(gradient + j) - dot));
 }
 
 inline void put(float* p, float x) { *p = x; }

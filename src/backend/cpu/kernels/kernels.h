@@ -28,6 +28,11 @@ struct RelativeTask {  // RelativeBins of one head, or of all heads of a row; re
   void* dscores;
 };
 
+struct AttentionRows {  // of the task that comes after this one, which may be prefetched
+  const void *q, *k, *v, *dy;
+  int64_t queries, keys;
+};
+
 struct AttentionTask {
   const void* q;  // first query of the sentence, at the head's columns
   const void* k;
@@ -47,6 +52,7 @@ struct AttentionTask {
   void* dv;
   int64_t ld_dq, ld_dkv;
   RelativeTask relative;
+  AttentionRows next;
 };
 
 struct CachedTask {  // one row; of attend_cached

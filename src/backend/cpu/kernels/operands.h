@@ -101,6 +101,12 @@ struct Pairs {
 };
 #endif
 
+// Rows of the next tile, of those that are left: 7 are 4 and 3, not 6 and 1, since a tile of few rows waits for its own sums.
+inline int64_t next_rows(int64_t left) {
+  if (left >= 12 || left <= 6) return std::min<int64_t>(left, 6);
+  return left >= 10 ? 5 : 4;
+}
+
 // sums [Rows, Vectors * L] += a [Rows, ...] b [..., Vectors * L] over so many steps: row i's number of step j is at a[i * row + j * step],
 // b's of step j are at b + j * ldb.
 template <class P, int Rows, int Vectors>

@@ -9,12 +9,6 @@ namespace {
 
 constexpr int64_t kBlockRows = 16 * kTileRows;  // whose sums of a panel are kept between pieces of the inner dimension
 
-// Rows of the next tile, of those that are left: 7 are 4 and 3, not 6 and 1, since a tile of few rows waits for its own sums.
-int64_t next_rows(int64_t left) {
-  if (left >= 12 || left <= 6) return std::min<int64_t>(left, 6);
-  return left >= 10 ? 5 : 4;
-}
-
 // Asks for the lines of a tile that will be written, so that they are there when its sums are.
 template <int Rows, int64_t Columns, class T>
 inline void prefetch_tile(const T* y, int64_t ld) {
@@ -174,7 +168,7 @@ struct NextRows {
     }
   }
   static void fetch(const bf16* row, int64_t numbers) {
-    for (int64_t i = 0; i < numbers; i += 32) __builtin_prefetch(row + i, 0, 2);
+    for (int64_t i = 0; i < numbers; i += 32) prefetch(row + i);
   }
   const WeightGradientTask& task;
   int64_t next, last, each;

@@ -60,15 +60,18 @@ void narrow_rows(const float* in, int64_t ld, int64_t rows, int64_t width, float
 
 // In place: row[0, limit) becomes its softmax, row[limit, ld) zero, ld a multiple of L. Returns the log of the denominator.
 inline float softmax_row(float* row, int64_t limit, int64_t ld) {
-  for (int64_t j = limit; j < ld; ++j) row[j] = -1e30f;
   vf top = splat(-1e30f), total{};
-  for (int64_t j = 0; j < ld; j += L) top = max(top, load(row + j));
+  for (int64_t j = 0; j < limit; j += L) top = max(top, first_of(load(row + j), limit - j, -1e30f));
   const float m = maximum(top);
-  for (int64_t j = 0; j < ld; j += L) store(row + j, exponential(load(row + j) - m));
-  for (int64_t j = limit; j < ld; ++j) row[j] = 0;
-  for (int64_t j = 0; j < ld; j += L) total += load(row + j);
+  for (int64_t j = 0; j < limit; j += L) {
+    const vf e = first_of(exponential(load(row + j) - m), limit - j, 0);
+    store(row + j, e);
+    total += e;
+  }
   const float denominator = sum(total), inverse = 1.0f / denominator;
-  for (int64_t j = 0; j < ld; j += L) store(row + j, load(row + j) * inverse);
+  int64_t j = 0;
+  for (; j < limit; j += L) store(row + j, load(row + j) * inverse);
+  for (; j < ld; j += L) store(row + j, vf{});
   return m + std::log(denominator);
 }
 
