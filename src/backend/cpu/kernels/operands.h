@@ -77,16 +77,21 @@ struct Pairs {
     const auto some_of = [](const float* x, int64_t n) {
       return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << std::clamp<int64_t>(n, 0, 16)) - 1), x);
     };
-    for (int64_t o = p * kPanel, place = 0; place < kPanel; o += 16, place += 16) {
-      if (!transposed) {
-        for (int64_t i = 0; i < in; i += 2) {
-          const auto row = [&](int64_t at) {
-            return _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(some_of(w + at * out + o, out - o)));
-          };
-          _mm512_storeu_si512(to + i * kPanel + 2 * place, _mm512_or_si512(row(i), _mm512_slli_epi32(row(i + 1), 16)));
+    if (!transposed) {
+      const float* const first = w + p * kPanel;
+      const int64_t width = out - p * kPanel;
+      const auto row = [&](int64_t i, int64_t c) {
+        return _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(some_of(first + i * out + c, width - c)));
+      };
+      for (int64_t i = 0; i < in; i += 2)
+        for (int64_t c = 0; c < kPanel; c += 16) {
+          constexpr int64_t kAhead = 16;  // rows, which lie too far from each other for processors to foresee them
+          prefetch(first + (i + kAhead) * out + c), prefetch(first + (i + kAhead + 1) * out + c);
+          _mm512_storeu_si512(to + i * kPanel + 2 * c, _mm512_or_si512(row(i, c), _mm512_slli_epi32(row(i + 1, c), 16)));
         }
-        continue;
-      }
+      return;
+    }
+    for (int64_t o = p * kPanel, place = 0; place < kPanel; o += 16, place += 16) {
       for (int64_t i = 0; i < in; i += 32) {
         __m512i block[16];
         for (int64_t c = 0; c < 16; ++c) {
