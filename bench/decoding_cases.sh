@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What decoding takes in cases that differ from batches of sentences like each other: target tokens/s of each, and of these times beams
-# over the first case's. Lines of 1 to 16 sentences mixed; single lines; beams up to 12; n-best lists of 50; two models together. All rounds in
+# What decoding takes in cases that differ from batches of sentences like each other: target tokens/s of each, and that number times the
+# beam, divided by the same of the first case. Lines of 1 to 16 sentences mixed; single lines; beams up to 12; n-best lists of 50; two models together. All rounds in
 # turn; medians. Then lines of a thousand tokens with translations of 800, in batches of 1 and of 8, by an untrained transformer-small, since
 # a model that learnt from sentences ends such translations early.
 # Usage: bench/decoding_cases.sh STARLING MODEL LINES [ROUNDS, default 3] [PRECISIONS, default "f32 int8"]

@@ -10,7 +10,7 @@ marian=$(realpath "${MARIAN:?the program marian, of version 1.12}")
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 updates=24
 
-# Lengths from 8 to 48, of words that are pieces.
+# Lengths from 8 to 47, of words that are pieces.
 awk -v sources="$out/source" -v targets="$out/target" -v pieces="$out/vocabulary.yml" 'BEGIN {
   srand(7)
   for (line = 0; line < 12000; ++line)

@@ -144,9 +144,8 @@ RaceRanks ranks_for_workers(const Config& config, const ModelVocabulary& vocabul
   throw ConfigError(fmt::format("there is no number of ranks with {} workers: {}", workers, problem));
 }
 
-RaceTimes replay_times(const Config& asked, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int workers,
+RaceTimes replay_times(const Config& config, Scenario scenario, const TokenStore& store, const Vocabularies& vocabularies, int workers,
                        int64_t steps) {
-  Config config = asked;
   const ModelVocabulary vocabulary = vocabularies.sizes();
   scenario.ranks = ranks_for_workers(config, vocabulary, workers).count;
   scenario.timing_only = true;

@@ -136,6 +136,7 @@ double activation_bytes(const Config& config, const ModelVocabulary& vocabulary,
       make_model(config.model, vocabulary, counting, config.train.seed, true, part_of(mesh, config.model, vocabulary, counting));
   StepOptions options;
   options.r_drop = config.train.r_drop;
+  options.strategy.bucket_mib = config.strategy.bucket_mib;
   Replica replica(*model, options, world, mesh);
   if (mesh.divided()) {
     replica.step(micro_batches(share, micro_tokens, config.parallel, replica.cost()));

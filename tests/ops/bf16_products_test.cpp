@@ -55,7 +55,9 @@ TEST_F(Bf16Products, OfAWeightAreThoseOfNaiveSums) {
                                       {13, 33, 40},
                                       {17, 258, 200},
                                       {64, 2048, 33},
-                                      {301, 514, 65}})
+                                      {5, 1024, 64},
+                                      {17, 1026, 200},
+                                      {301, 1026, 65}})
     for (const bool transposed : {false, true})
       for (const DType type : {DType::f32, DType::bf16})
         for (const auto& [relu, write] :

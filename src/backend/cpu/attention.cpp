@@ -36,6 +36,7 @@ void CpuBackend::each_head(const AttentionInput& in, const AttentionLayout& layo
   for (int64_t b = 0; b < sentences; ++b)
     largest = std::max(largest, loops.scratch(layout.query[b + 1] - layout.query[b], layout.key[b + 1] - layout.key[b], D / heads));
   reserve_scratch(largest);
+  CHECK(d.first_column == 0, "a head's mask begins at column {}", d.first_column);
   const auto rows_of = [&](int64_t task) -> kernels::AttentionRows {
     if (task >= sentences * heads) return {};
     const int64_t b = task / heads, column = task % heads * (D / heads), query = layout.query[b], key = layout.key[b];

@@ -1,6 +1,4 @@
 // Attention of one sentence and head in f32, and of one query over cached keys.
-#include <cstring>
-
 #include "backend/cpu/kernels/attention_rows.h"
 #include "backend/cpu/kernels/small_products.h"
 #include "backend/cpu/kernels/table_parts.h"

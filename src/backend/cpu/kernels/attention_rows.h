@@ -1,4 +1,4 @@
-// What attention does to the scores of one query: what it may see, dropout, relative positions.
+// What attention does to the scores of one query: what it may see, dropout, relative positions, gradients; and which rows it asks for.
 #pragma once
 
 #include "backend/cpu/kernels/dropout_mask.h"
@@ -8,8 +8,8 @@ namespace {
 
 inline int64_t visible(const AttentionTask& t, int64_t query) { return t.causal ? std::min(t.keys, query + 1) : t.keys; }
 
-// Multiplies the probabilities of one query by its dropout factors, in whole vectors: from `limit` on these have zeros. The mask begins at
-// its first column.
+// Multiplies the probabilities of one query by its dropout factors, in whole vectors: from `limit` on the probabilities
+// are zeros. The mask's first column is 0, so that its stretches begin at whole vectors.
 inline void drop_row(const AttentionTask& t, int64_t query, int64_t limit, float* p) {
   RowMask masks(t.mask);
   masks.row(query, 0, limit, [&](int64_t from, int64_t to, const float* factors) {
@@ -35,7 +35,7 @@ inline void prefetch_row(const void* first, int64_t row, int64_t stride, int64_t
 }
 
 // Asks, while the scores of one query are computed, for rows that this task will write and the next one reads: a few lines at a time, of
-// strides that processors do not foresee. All at once would wait for memory, as reading them does.
+// strides that processors do not foresee. All at once would wait for memory, as reading them does; a single query asks for all.
 template <class T>
 inline void prefetch_rows(const AttentionTask& t, int64_t query) {
   if (t.dq) {

@@ -28,7 +28,7 @@ struct RelativeTask {  // RelativeBins of one head, or of all heads of a row; re
   void* dscores;
 };
 
-struct AttentionRows {  // of the task that comes after this one, which may be prefetched
+struct AttentionRows {  // where the rows of one task begin, and how many there are
   const void *q, *k, *v, *dy;
   int64_t queries, keys;
 };
@@ -52,7 +52,7 @@ struct AttentionTask {
   void* dv;
   int64_t ld_dq, ld_dkv;
   RelativeTask relative;
-  AttentionRows next;
+  AttentionRows next;  // of the task that comes after this one, which may be prefetched
 };
 
 struct CachedTask {  // one row; of attend_cached
@@ -207,7 +207,8 @@ struct Table {
   // Updates what Backend::top_logits gives for the columns before them by columns [seen, seen + n) of a row, whose logits are z.
   void (*top_logits)(const float* z, int64_t n, int64_t seen, int64_t k, float* values, int32_t* indices, double* denominator);
   int32_t (*sample)(const float* logits, int64_t V, double uniform);
-  // Matrix products with f32 sums; null in bf16 where the processor has no instruction for them, gradients of weights in f32 too.
+  // Matrix products with f32 sums; null in bf16 where the processor has no instruction for them. Gradients of weights are always null
+  // in f32.
   int64_t (*panel_width)();
   // Panel p of `panels` from a weight [in, out], or of its transpose [out, in].
   void (*pack_weight)(const float* w, bool transposed, int64_t in, int64_t out, int64_t p, void* panels);

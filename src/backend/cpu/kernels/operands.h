@@ -1,4 +1,5 @@
-// The operands of our own matrix products: how numbers lie in panels, and how a vector of them is multiplied. For products.cpp.
+// The operands of our own matrix products: how numbers lie in panels, and how a vector of them is multiplied. For products.cpp
+// and pair_attention.cpp.
 #pragma once
 
 #include "backend/cpu/kernels/pairs.h"
