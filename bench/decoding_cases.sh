@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # What decoding takes in cases that differ from batches of sentences like each other: target tokens/s of each, and that number times the
-# beam, divided by the same of the first case. Lines of 1 to 16 sentences mixed; single lines; beams up to 12; n-best lists of 50; two models together. All rounds in
-# turn; medians. Then lines of a thousand tokens with translations of 800, in batches of 1 and of 8, by an untrained transformer-small, since
-# a model that learnt from sentences ends such translations early.
+# beam, divided by the same of the first case. Lines of 1 to 16 sentences mixed; single lines; beams up to 12; n-best lists of 50; two
+# models together. All rounds in turn; medians. Then lines of a thousand tokens with translations of 800, in batches of 1 and of 8, by an
+# untrained transformer-small, since a model that learnt from sentences ends such translations early.
 # Usage: bench/decoding_cases.sh STARLING MODEL LINES [ROUNDS, default 3] [PRECISIONS, default "f32 int8"]
 set -euo pipefail
 starling=$(realpath "$1") model=$(realpath "$2") lines=$(realpath "$3") rounds=${4:-3} precisions=${5:-f32 int8}
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 
 head -n 640 "$lines" >"$out/alike"
-awk 'BEGIN { split("1 1 1 1 1 1 2 16", n) } { text = text (text == "" ? "" : " ") $0; if (++have == n[i % 8 + 1]) { print text; text = ""; have = 0; ++i } }' \
-  "$lines" >"$out/unequal"
+awk 'BEGIN { split("1 1 1 1 1 1 2 16", n) }
+  { text = text (text == "" ? "" : " ") $0; if (++have == n[i % 8 + 1]) { print text; text = ""; have = 0; ++i } }' "$lines" >"$out/unequal"
 awk '{ text = text (text == "" ? "" : " ") $0; if (++have == 60 && ++long <= 8) { print text; text = ""; have = 0 } }' "$lines" >"$out/long"
 head -n 100 "$lines" >"$out/few"
 
@@ -27,8 +27,8 @@ for ((round = 0; round < rounds; ++round)); do
       IFS='|' read -r name text beam options <<<"$case"
       models=(--model "$model"); [[ $options == twice ]] && models+=(--model "$model") && options=
       # shellcheck disable=SC2086  # options are words
-      results[$precision|$name]+=" $("$starling" translate "${models[@]}" --precision "$precision" --beam "$beam" $options <"$out/$text" 2>&1 >/dev/null |
-        speed)"
+      took=$("$starling" translate "${models[@]}" --precision "$precision" --beam "$beam" $options <"$out/$text" 2>&1 >/dev/null | speed)
+      results[$precision|$name]+=" $took"
     done
   done
 done

@@ -36,7 +36,8 @@ theirs() {  # workers, threads of each
     --workspace 2000 --disp-freq 4u --after-batches $updates --shuffle none --seed 1 >"$out/marian.log" 2>&1 ||
     { tail -n 5 "$out/marian.log" >&2; exit 1; }
   rm -f "$out"/model.npz*
-  sed -n 's/.* \([0-9.]*\) words\/s.*/\1/p' "$out/marian.log" | tail -n +3 | sort -n | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }'
+  # shellcheck disable=SC2046  # numbers
+  median $(sed -n 's/.* \([0-9.]*\) words\/s.*/\1/p' "$out/marian.log" | tail -n +3)
 }
 ours() {
   "$starling" bench train --preset transformer-small --vocabulary 8000 --batch-tokens 4000 --mean-length 28 --threads "$threads" \

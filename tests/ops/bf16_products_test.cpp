@@ -57,6 +57,7 @@ TEST_F(Bf16Products, OfAWeightAreThoseOfNaiveSums) {
                                       {64, 2048, 33},
                                       {5, 1024, 64},
                                       {17, 1026, 200},
+                                      {301, 514, 65},
                                       {301, 1026, 65}})
     for (const bool transposed : {false, true})
       for (const DType type : {DType::f32, DType::bf16})

@@ -19,9 +19,6 @@ void each_tile(const AttentionTask& t, int64_t rows, F f) {
   for (int64_t i = 0; i < rows; i += kTileRows) f(i, std::min<int64_t>(kTileRows, rows - i));
 }
 
-// The keys that queries before `end` see.
-inline int64_t seen_before(const AttentionTask& t, int64_t end) { return t.causal ? std::min(t.keys, end) : t.keys; }
-
 template <class T>
 void attention(const AttentionTask& t, float* scratch) {
   const int64_t d = padded(t.head_width), kp = padded(t.keys);

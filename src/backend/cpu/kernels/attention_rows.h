@@ -6,7 +6,9 @@
 namespace starling::kernels::STARLING_ISA {
 namespace {
 
-inline int64_t visible(const AttentionTask& t, int64_t query) { return t.causal ? std::min(t.keys, query + 1) : t.keys; }
+// The keys that queries before `end` see.
+inline int64_t seen_before(const AttentionTask& t, int64_t end) { return t.causal ? std::min(t.keys, end) : t.keys; }
+inline int64_t visible(const AttentionTask& t, int64_t query) { return seen_before(t, query + 1); }
 
 // Multiplies the probabilities of one query by its dropout factors, in whole vectors: from `limit` on the probabilities
 // are zeros. The mask's first column is 0, so that its stretches begin at whole vectors.
@@ -38,12 +40,15 @@ inline void prefetch_row(const void* first, int64_t row, int64_t stride, int64_t
 // strides that processors do not foresee. All at once would wait for memory, as reading them does; a single query asks for all.
 template <class T>
 inline void prefetch_rows(const AttentionTask& t, int64_t query) {
+  const auto keys_and_values = [&](const void* k, const void* v, int64_t stride, int64_t keys) {  // this query's share
+    for (int64_t key = query; key < keys; key += t.queries) {
+      prefetch_row<T>(k, key, stride, t.head_width);
+      prefetch_row<T>(v, key, stride, t.head_width);
+    }
+  };
   if (t.dq) {
     prefetch_row<T>(t.dq, query, t.ld_dq, t.head_width);
-    for (int64_t key = query; key < t.keys; key += t.queries) {
-      prefetch_row<T>(t.dk, key, t.ld_dkv, t.head_width);
-      prefetch_row<T>(t.dv, key, t.ld_dkv, t.head_width);
-    }
+    keys_and_values(t.dk, t.dv, t.ld_dkv, t.keys);
   } else {
     prefetch_row<T>(t.y, query, t.ldy, t.head_width);
   }
@@ -51,14 +56,11 @@ inline void prefetch_rows(const AttentionTask& t, int64_t query) {
     prefetch_row<T>(t.next.q, query, t.ldq, t.head_width);
     if (t.next.dy) prefetch_row<T>(t.next.dy, query, t.ldy, t.head_width);
   }
-  for (int64_t key = query; key < t.next.keys; key += t.queries) {
-    prefetch_row<T>(t.next.k, key, t.ldkv, t.head_width);
-    prefetch_row<T>(t.next.v, key, t.ldkv, t.head_width);
-  }
+  keys_and_values(t.next.k, t.next.v, t.ldkv, t.next.keys);
 }
 
 // In place, of one query: p [keys] are scores and become probabilities, `gradient` [keys], of these after dropout, becomes that of the
-// scores; `dropped` [keys] gets the probabilities after dropout, and may be p where there is none. All have zeros from `limit` to `ld`, a
+// scores; `dropped` [keys] gets the probabilities after dropout, and is p where there is none. All have zeros from `limit` to `ld`, a
 // multiple of L.
 inline void score_gradients(const AttentionTask& t, int64_t query, int64_t limit, int64_t ld, float* p, float* dropped, float* gradient) {
   const float lse = t.lse[query * t.lse_stride];
@@ -67,11 +69,8 @@ inline void score_gradients(const AttentionTask& t, int64_t query, int64_t limit
     store(p + end, first_of(exponential(load(p + end) - lse), limit - end, 0));
     store(gradient + end, first_of(load(gradient + end), limit - end, 0));
   }
-  for (int64_t j = end; j < ld; j += L) store(p + j, vf{}), store(gradient + j, vf{});
-  if (t.mask.threshold) {
-    for (int64_t j = 0; j < ld; j += L) store(dropped + j, vf{});
-    drop_both(t, query, limit, p, dropped, gradient);
-  }
+  for (int64_t j = end; j < ld; j += L) store(p + j, vf{}), store(dropped + j, vf{}), store(gradient + j, vf{});
+  if (t.mask.threshold) drop_both(t, query, limit, p, dropped, gradient);
   vf dots{};
   for (int64_t j = 0; j < end; j += L) dots += load(p + j) * load(gradient + j);
   const float dot = sum(dots);

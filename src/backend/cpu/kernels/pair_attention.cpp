@@ -114,7 +114,7 @@ inline auto all_of(int64_t n) {
 // What a tile of queries from i on sees, in keys and in pairs of them.
 struct SeenKeys {
   const AttentionTask& t;
-  int64_t operator()(int64_t i) const { return t.causal ? std::min(t.keys, i + kTileRows) : t.keys; }
+  int64_t operator()(int64_t i) const { return seen_before(t, i + kTileRows); }
   Steps steps(int64_t i) const { return {0, ((*this)(i) + 1) / 2}; }
 };
 
